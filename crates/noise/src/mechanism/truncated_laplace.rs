@@ -1,0 +1,161 @@
+//! [`TruncatedLaplace`]: noise that never exceeds a bound, for a little δ.
+//!
+//! **Definition.** A whole number of lattice steps that moves by at most Δ is published
+//! with truncated discrete Laplace noise of scale t = Δ/ε and bound τ.
+//!
+//! **Guarantee.** (ε, δ) with r = e^(−1/t) and
+//!
+//! ```text
+//! δ = r^(τ+1) · (e^ε − 1) / (1 + r − 2·r^(τ+1))
+//! ```
+//!
+//! **Why.** Where both neighbours can produce an output the ratio is at most e^(Δ/t).
+//! What only one of them can produce are the Δ outermost values on one side,
+//! of weight r^(τ−Δ+1) + … + r^τ against a total of (1 + r − 2r^(τ+1))/(1 − r). The
+//! constructor takes the least τ whose δ is at most the one asked, by certified
+//! arithmetic. On a fine lattice this is the continuous
+//! τ = (Δ/ε)·ln(1 + (e^ε − 1)/2δ), which needs τ ≥ Δ, that is δ ≤ ½.
+//!
+//! **References.** [Geng2020].
+
+use dashu_int::UBig;
+use demur_core::{Delta, Epsilon, Lattice, PrivacyLoss};
+use demur_exact::{Enclosure, Rational, exp_neg};
+
+use super::laplace::positive;
+use super::{Mechanism, check_sensitivity};
+use crate::{Entropy, NoiseError, TruncatedDiscreteLaplace};
+
+/// Bounded Laplace noise on a lattice; see the module text.
+///
+/// ```
+/// use demur_core::{Delta, Epsilon};
+/// use demur_noise::TruncatedLaplace;
+/// let mechanism = TruncatedLaplace::integer("1".parse()?, Epsilon::new(1.0)?, Delta::new(1e-6)?)?;
+/// assert_eq!(mechanism.bound().to_string(), "14");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TruncatedLaplace {
+    noise: TruncatedDiscreteLaplace,
+    lattice: Lattice,
+    sensitivity: Rational,
+}
+
+impl TruncatedLaplace {
+    /// For one whole number that moves by at most `sensitivity`.
+    pub fn integer(sensitivity: Rational, epsilon: Epsilon, delta: Delta) -> Result<Self, NoiseError> {
+        check_sensitivity(&sensitivity)?;
+        Self::on(Lattice::INTEGER, Rational::from(sensitivity.ceil()), epsilon, delta)
+    }
+
+    /// For one real number that moves by at most `sensitivity`.
+    pub fn real(sensitivity: Rational, epsilon: Epsilon, delta: Delta) -> Result<Self, NoiseError> {
+        check_sensitivity(&sensitivity)?;
+        let lattice = Lattice::for_scale(&(&sensitivity / &positive(epsilon)?), 1)?;
+        Self::on(lattice, lattice.sensitivity(&sensitivity), epsilon, delta)
+    }
+
+    fn on(
+        lattice: Lattice,
+        sensitivity: Rational,
+        epsilon: Epsilon,
+        delta: Delta,
+    ) -> Result<Self, NoiseError> {
+        if delta == Delta::ZERO || delta.value() > 0.5 {
+            let message = format!(
+                "truncated Laplace noise needs a δ above 0 and at most 1/2, but it is {}",
+                delta.value()
+            );
+            return Err(NoiseError::new("noise.truncated-delta", message));
+        }
+        let scale = &sensitivity / &positive(epsilon)?;
+        let bound = least_bound(&scale, &sensitivity, &delta.exact())?;
+        let noise = TruncatedDiscreteLaplace::new(scale, bound)?;
+        Ok(Self { noise, lattice, sensitivity })
+    }
+
+    /// The bound τ in the answer's unit.
+    pub fn bound(&self) -> Rational {
+        self.lattice.exact(self.noise.bound().into())
+    }
+
+    /// The scale t in the answer's unit.
+    pub fn scale(&self) -> Rational {
+        self.noise.scale() * &self.lattice.step()
+    }
+}
+
+/// The least τ whose certified δ is at most `delta`.
+fn least_bound(scale: &Rational, sensitivity: &Rational, delta: &Rational) -> Result<u64, NoiseError> {
+    // Doubles find the neighbourhood, certified arithmetic the place.
+    let (t, epsilon) = (scale.to_f64(), (sensitivity / scale).to_f64());
+    let ratio = (-1.0 / t).exp();
+    let guess = t * ((epsilon.exp_m1() + 2.0 * delta.to_f64()) / (delta.to_f64() * (1.0 + ratio))).ln();
+    if !guess.is_finite() || guess > (1u64 << 61) as f64 {
+        let message = format!("the bound of this noise would exceed 2^61 lattice steps (about {guess:.3e})");
+        return Err(NoiseError::new("noise.range", message));
+    }
+    let margin = 2 + (guess * 1e-12) as u64;
+    let lowest = u64::try_from(sensitivity.ceil()).unwrap_or(u64::MAX).max(1);
+    let (mut low, mut high) =
+        ((guess as u64).saturating_sub(margin).max(lowest), (guess as u64 + margin).max(lowest));
+    while !is_private(scale, sensitivity, high, delta) {
+        high += margin;
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_private(scale, sensitivity, middle, delta) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Ok(high)
+}
+
+/// Whether r^(τ+1)·(e^ε − 1) ≤ δ·(1 + r − 2r^(τ+1)), for certain.
+fn is_private(scale: &Rational, sensitivity: &Rational, bound: u64, delta: &Rational) -> bool {
+    // Multiplied by e^(−ε) so that nothing grows; digits for the smallest term.
+    let bits = 192 + (-delta.floor_log2()).max(0) as usize;
+    let epsilon = sensitivity / scale;
+    let steps = &Rational::from(bound) + &Rational::one();
+    let outer = exp_neg(&(&steps / scale), bits + 2 * epsilon.to_f64() as usize);
+    let bits = outer.bits();
+    let shrink = exp_neg(&epsilon, bits);
+    let one = Enclosure::integer(1, bits);
+    let left = outer.mul(&one.sub(&shrink));
+    let room = one.add(&exp_neg(&scale.recip(), bits)).sub(&outer.mul_integer(&UBig::from(2u8)));
+    let right = Enclosure::of(delta, bits).mul(&shrink).mul(&room);
+    left.upper() <= right.lower()
+}
+
+impl Mechanism for TruncatedLaplace {
+    fn loss(&self) -> PrivacyLoss {
+        PrivacyLoss::TruncatedDiscreteLaplace {
+            scale: self.noise.scale().clone(),
+            bound: Rational::from(self.noise.bound()),
+            sensitivity: self.sensitivity.clone(),
+        }
+    }
+
+    fn lattice(&self) -> Lattice {
+        self.lattice
+    }
+
+    fn dimensions(&self) -> u64 {
+        1
+    }
+
+    fn fill(&self, entropy: &mut Entropy, out: &mut [i128]) {
+        self.noise.fill(entropy, out);
+    }
+
+    fn tail(&self, steps: f64) -> f64 {
+        self.noise.tail(steps)
+    }
+
+    fn standard_deviation(&self) -> f64 {
+        self.noise.standard_deviation() * self.lattice.value(1)
+    }
+}

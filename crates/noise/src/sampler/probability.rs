@@ -1,0 +1,106 @@
+//! [`Probability`]: a number in (0, 1) whose binary digits never run out.
+
+use dashu_int::IBig;
+use demur_exact::{Enclosure, Rational, exp_neg};
+
+use crate::NoiseError;
+
+/// An exact probability, as a formula that can be computed to any precision.
+///
+/// ```
+/// use demur_noise::Probability;
+/// let p = Probability::exp_neg("1/3".parse()?)?; // e^(−1/3)
+/// assert!((p.to_f64() - 0.7165313105737893).abs() < 1e-15);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probability(Formula);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Formula {
+    Ratio(Rational),
+    /// e^(−x), x > 0.
+    ExpNeg(Rational),
+    /// 1 / (1 + factor · e^exponent), factor > 0.
+    Logistic {
+        factor: Rational,
+        exponent: Rational,
+    },
+}
+
+impl Probability {
+    /// A fraction strictly between 0 and 1.
+    pub fn ratio(value: Rational) -> Result<Self, NoiseError> {
+        if !value.is_positive() || value >= Rational::one() {
+            let message = format!("a probability must lie strictly between 0 and 1, but it is {value}");
+            return Err(NoiseError::new("noise.probability", message));
+        }
+        Ok(Self(Formula::Ratio(value)))
+    }
+
+    /// Two tosses of a fair coin, not both heads.
+    pub(crate) fn three_quarters() -> Self {
+        Self(Formula::Ratio(Rational::new(3, 4)))
+    }
+
+    /// e^(−x) for x > 0.
+    pub fn exp_neg(x: Rational) -> Result<Self, NoiseError> {
+        if !x.is_positive() {
+            let message = format!("e^(−x) is a probability below 1 only for x above 0, but x is {x}");
+            return Err(NoiseError::new("noise.probability", message));
+        }
+        Ok(Self(Formula::ExpNeg(x)))
+    }
+
+    /// 1 / (1 + factor · e^exponent) for factor > 0.
+    pub fn logistic(factor: Rational, exponent: Rational) -> Result<Self, NoiseError> {
+        if !factor.is_positive() {
+            let message = format!("the factor in 1/(1 + factor·e^x) must be above 0, but it is {factor}");
+            return Err(NoiseError::new("noise.probability", message));
+        }
+        Ok(Self(Formula::Logistic { factor, exponent }))
+    }
+
+    /// The probability with `bits` places after the binary point.
+    pub fn enclose(&self, bits: usize) -> Enclosure {
+        match &self.0 {
+            Formula::Ratio(value) => Enclosure::of(value, bits),
+            Formula::ExpNeg(x) => exp_neg(x, bits),
+            Formula::Logistic { factor, exponent } => logistic(factor, exponent, bits),
+        }
+    }
+
+    /// The nearest double, or nearly: for people, estimators and plots.
+    pub fn to_f64(&self) -> f64 {
+        self.enclose(1_200).lower_f64()
+    }
+
+    /// The first 128 binary digits after the point.
+    pub(crate) fn first_digits(&self) -> u128 {
+        let mut bits = 192;
+        loop {
+            let value = self.enclose(bits);
+            let cut = |bound: &IBig| bound >> (bits - 128);
+            let (low, high) = (cut(value.lower()), cut(value.upper()));
+            if low == high {
+                return u128::try_from(low).unwrap_or(u128::MAX);
+            }
+            bits *= 2;
+        }
+    }
+}
+
+/// Both forms keep the exponential at most 1, whatever the sign of its exponent.
+fn logistic(factor: &Rational, exponent: &Rational, bits: usize) -> Enclosure {
+    let size = (factor.floor_log2().abs() + 8) as usize;
+    let work = bits + size;
+    let one = Enclosure::integer(1, work);
+    let power = exp_neg(&exponent.abs(), work);
+    let factor = Enclosure::of(factor, work);
+    let value = if exponent.is_positive() {
+        power.div(&power.add(&factor)) // e^(−x) / (e^(−x) + factor)
+    } else {
+        one.div(&one.add(&factor.mul(&power)))
+    };
+    value.with_bits(bits)
+}

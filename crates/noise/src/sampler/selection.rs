@@ -1,0 +1,230 @@
+//! [`Selection`]: private choice of one candidate by its score.
+//!
+//! **Definition.** Candidate i has a whole-number score sᵢ; with γᵢ = rate · (max s − sᵢ),
+//!
+//! * the *exponential mechanism* picks i with probability e^(−γᵢ) / Σⱼ e^(−γⱼ);
+//! * *permute-and-flip* visits the candidates in random order, tosses a coin
+//!   with bias e^(−γᵢ) for each, and takes the first that succeeds.
+//!
+//! **Guarantee.** If every score moves by at most Δ steps between neighbours, both
+//! cost ε = 2Δ·rate.
+//!
+//! **Why one pass serves permute-and-flip.** A candidate's coin does not depend on when
+//! it is tossed. Tossing all coins first, the first success in a random order
+//! is a uniformly random success; the best candidate always succeeds.
+//!
+//! **Sampling.** Weights are 63-bit lower bounds with a proven error. A uniform number
+//! stretched over their total falls between two running sums; if it comes so
+//! close to one that the errors matter, all weights are computed with more
+//! digits. Likewise each coin.
+//!
+//! **Exactness.** No float is touched; the scores, the rate and so the law are exact.
+//!
+//! **References.** [McSherry2007], [McKenna2020].
+
+use dashu_int::{IBig, UBig};
+use demur_exact::{Rational, exp_neg};
+
+use crate::NoiseError;
+use crate::sampler::powers::{ONE, Powers};
+use crate::sampler::words::{Uniform, Words, below};
+
+/// Candidates between two stored running sums.
+const BLOCK: usize = 256;
+
+/// Candidates ready to be chosen from; see the module text.
+///
+/// ```
+/// use demur_noise::{Entropy, Selection};
+/// // Three candidates; one step of score is worth a factor e^(−1/2).
+/// let selection = Selection::new(&[10, 12, 3], "1/2".parse()?)?;
+/// let mut entropy = Entropy::from_os()?;
+/// let chosen = selection.exponential(&mut entropy);
+/// assert!(chosen < 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Selection {
+    gaps: Vec<u64>,
+    powers: Powers,
+}
+
+impl Selection {
+    /// Candidates with these scores, and the rate at which weights fall per step.
+    pub fn new(scores: &[i64], rate: Rational) -> Result<Self, NoiseError> {
+        let (Some(&best), true) = (scores.iter().max(), scores.len() < 1 << 32) else {
+            let message =
+                format!("a choice needs between 1 and 2^32 candidates, but there are {}", scores.len());
+            return Err(NoiseError::new("noise.candidates", message));
+        };
+        let (lowest, highest) = (Rational::power_of_two(-60), Rational::power_of_two(40));
+        NoiseError::check_range("the rate of a private choice", &rate, &lowest, &highest)?;
+        let gaps = scores.iter().map(|&score| best.abs_diff(score)).collect();
+        Ok(Self { gaps, powers: Powers::new(rate) })
+    }
+
+    /// The number of candidates.
+    pub fn len(&self) -> usize {
+        self.gaps.len()
+    }
+
+    /// Never: a choice has at least one candidate.
+    pub fn is_empty(&self) -> bool {
+        self.gaps.is_empty()
+    }
+
+    /// Chooses by the exponential mechanism: the index of a candidate.
+    pub fn exponential<W: Words>(&self, words: &mut W) -> usize {
+        self.exponential_many(words, 1)[0]
+    }
+
+    /// Chooses `count` times, independently, by the exponential mechanism.
+    pub fn exponential_many<W: Words>(&self, words: &mut W, count: usize) -> Vec<usize> {
+        let sums = RunningSums::new(self);
+        (0..count).map(|_| self.exponential_once(words, &sums)).collect()
+    }
+
+    fn exponential_once<W: Words>(&self, words: &mut W, sums: &RunningSums) -> usize {
+        let mut uniform = Uniform::with_prefix(words, UBig::ZERO, 0);
+        let (prefix, bits) = uniform.prefix(128);
+        if let Some(chosen) = sums.locate(self, prefix, bits) {
+            return chosen;
+        }
+        self.exponential_slowly(&mut uniform)
+    }
+
+    /// The same with as many digits as it takes.
+    #[cold]
+    #[inline(never)]
+    fn exponential_slowly<W: Words>(&self, uniform: &mut Uniform<'_, W>) -> usize {
+        let mut bits = 256;
+        loop {
+            let (prefix, drawn) = uniform.prefix(bits);
+            if let Some(chosen) = self.locate_exactly(prefix, drawn) {
+                return chosen;
+            }
+            bits *= 2;
+        }
+    }
+
+    fn locate_exactly(&self, prefix: &UBig, bits: usize) -> Option<usize> {
+        let weights: Vec<_> =
+            self.gaps.iter().map(|&gap| exp_neg(&self.powers.exponent(gap), bits)).collect();
+        let sum = |bound: fn(&demur_exact::Enclosure) -> &IBig| weights.iter().map(bound).sum::<IBig>();
+        let prefix = IBig::from(prefix.clone());
+        let from = (&prefix * sum(demur_exact::Enclosure::lower)) >> bits;
+        let to = (((prefix + IBig::ONE) * sum(demur_exact::Enclosure::upper)) >> bits) + IBig::ONE;
+        let (mut low, mut high) = (IBig::ZERO, IBig::ZERO);
+        for (index, weight) in weights.iter().enumerate() {
+            low += weight.lower();
+            high += weight.upper();
+            if to <= low {
+                return Some(index);
+            }
+            if from < high {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Chooses by permute-and-flip: the index of a candidate.
+    pub fn permute_and_flip<W: Words>(&self, words: &mut W) -> usize {
+        let mut winners = 0;
+        let mut chosen = 0;
+        for (index, &gap) in self.gaps.iter().enumerate() {
+            if self.flip(gap, words) {
+                winners += 1;
+                // Keeps each success so far with equal probability.
+                if winners == 1 || below(words, winners) == 0 {
+                    chosen = index;
+                }
+            }
+        }
+        chosen
+    }
+
+    /// A coin with bias e^(−rate·gap).
+    #[inline]
+    fn flip<W: Words>(&self, gap: u64, words: &mut W) -> bool {
+        if gap == 0 {
+            return true;
+        }
+        let word = words.word();
+        let weight = self.powers.weight(gap);
+        // V lies in [word, word + 1) and the bias in [2·weight, 2·(weight + error)), in units of 2⁻⁶⁴.
+        if word / 2 < weight {
+            return true;
+        }
+        if word / 2 >= weight + self.powers.error() {
+            return false;
+        }
+        self.flip_slowly(gap, word, words)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn flip_slowly<W: Words>(&self, gap: u64, word: u64, words: &mut W) -> bool {
+        let mut uniform = Uniform::with_prefix(words, UBig::from(word), 64);
+        let exponent = self.powers.exponent(gap);
+        let mut bits = 128;
+        loop {
+            let (digits, drawn) = uniform.prefix(bits);
+            let digits = IBig::from(digits.clone());
+            let bias = exp_neg(&exponent, drawn);
+            if digits < *bias.lower() {
+                return true;
+            }
+            if digits >= *bias.upper() {
+                return false;
+            }
+            bits *= 2;
+        }
+    }
+}
+
+/// Running sums of the weights, stored once per block.
+struct RunningSums {
+    /// The sum of all weights before each block.
+    before: Vec<u128>,
+    total: u128,
+}
+
+impl RunningSums {
+    fn new(selection: &Selection) -> Self {
+        let mut total = 0u128;
+        let mut before = Vec::with_capacity(selection.gaps.len() / BLOCK + 1);
+        for block in selection.gaps.chunks(BLOCK) {
+            before.push(total);
+            total += block.iter().map(|&gap| u128::from(selection.powers.weight(gap))).sum::<u128>();
+        }
+        Self { before, total }
+    }
+
+    /// The candidate that every number with this prefix falls on, if the errors of
+    /// the weights leave no doubt.
+    fn locate(&self, selection: &Selection, prefix: &UBig, bits: usize) -> Option<usize> {
+        let error = u128::from(selection.powers.error());
+        let slack = error * selection.gaps.len() as u128;
+        // The stretched number lies in [from, to).
+        let from = u128::try_from((prefix * UBig::from(self.total)) >> bits).ok()?;
+        let above = ((prefix + UBig::ONE) * UBig::from(self.total + slack)) >> bits;
+        let to = u128::try_from(above).ok()? + 1;
+
+        let block = self.before.partition_point(|&sum| sum < to).saturating_sub(1);
+        let mut sum = self.before[block];
+        let start = block * BLOCK;
+        for (offset, &gap) in selection.gaps[start..].iter().take(BLOCK).enumerate() {
+            let index = start + offset;
+            // True sums exceed stored ones by less than `error` for each candidate before.
+            let previous_high = sum + error * index as u128;
+            sum += u128::from(selection.powers.weight(gap));
+            if to <= sum {
+                return (previous_high <= from).then_some(index);
+            }
+        }
+        None
+    }
+}
+
+const _: () = assert!(ONE == 1 << 63);

@@ -1,0 +1,121 @@
+//! [`Symmetric`]: laws with weights e^(−c·|m|) or e^(−c·m²), cut off or not.
+
+use dashu_int::IBig;
+use demur_exact::{Enclosure, Rational, exp_neg};
+
+use crate::sampler::table::{Fraction, Law};
+
+/// How weights fall off on both sides of zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// e^(−rate·|m|).
+    Tent,
+    /// e^(−rate·m²).
+    Bell,
+}
+
+/// A law on the whole numbers, or on those that are not negative.
+///
+/// Signed, outcome 2m stands for m and outcome 2m + 1 for −1 − m; otherwise
+/// outcome m stands for m ≥ 0.
+#[derive(Clone, Debug)]
+pub(crate) struct Symmetric {
+    pub(crate) rate: Rational,
+    pub(crate) shape: Shape,
+    pub(crate) signed: bool,
+    /// No value is further from zero than this.
+    pub(crate) limit: Option<u64>,
+}
+
+/// A term this small (in units of the last place) ends an endless sum.
+const NEGLIGIBLE_LOG2: usize = 24;
+
+impl Law for Symmetric {
+    fn probabilities(&self, bits: usize) -> Box<dyn Iterator<Item = Enclosure> + '_> {
+        let work = bits + 48;
+        let total = self.total(work);
+        let heights = self.heights(work).map(move |f| f.div(&total).with_bits(bits));
+        Box::new(self.fold(heights))
+    }
+
+    fn lower_bounds(&self) -> Box<dyn Iterator<Item = Fraction> + '_> {
+        let bits = 192;
+        let (slope, bend) = self.steps(bits);
+        let height = Fraction::below(&Enclosure::integer(1, bits).div(&self.total(bits)));
+        let start = (height, Fraction::below(&slope));
+        let heights = match bend.map(|bend| Fraction::below(&bend)) {
+            Some(bend) => self.limited(move |(f, g): (Fraction, Fraction)| (f.mul(g), g.mul(bend)), start),
+            None => self.limited(|(f, g): (Fraction, Fraction)| (f.mul(g), g), start),
+        };
+        Box::new(self.fold(heights.map(|(f, _)| f)))
+    }
+}
+
+impl Symmetric {
+    /// The ratio of the first two weights, and by what it shrinks at each step.
+    fn steps(&self, bits: usize) -> (Enclosure, Option<Enclosure>) {
+        let slope = exp_neg(&self.rate, bits);
+        let bend = || exp_neg(&(&self.rate * &Rational::from(2u32)), bits);
+        (slope, (self.shape == Shape::Bell).then(bend))
+    }
+
+    /// The weights at 0, 1, 2, …: each is the one before times a ratio, and for a
+    /// bell that ratio is itself geometric.
+    fn heights(&self, bits: usize) -> impl Iterator<Item = Enclosure> + use<> {
+        let (slope, bend) = self.steps(bits);
+        let next = move |(f, g): (Enclosure, Enclosure)| {
+            let height = f.mul(&g);
+            let slope = bend.as_ref().map_or_else(|| g.clone(), |bend| g.mul(bend));
+            (height, slope)
+        };
+        self.limited(next, (Enclosure::integer(1, bits), slope)).map(|(f, _)| f)
+    }
+
+    /// start, next(start), … as far as the law goes.
+    fn limited<'a, T: Clone + 'a>(
+        &self,
+        next: impl Fn(T) -> T + 'a,
+        start: T,
+    ) -> Box<dyn Iterator<Item = T> + 'a> {
+        let steps = std::iter::successors(Some(start), move |last| Some(next(last.clone())));
+        let values = self.limit.map_or(usize::MAX, |limit| (limit as usize).saturating_add(1));
+        Box::new(steps.take(values))
+    }
+
+    /// The sum of all weights.
+    fn total(&self, bits: usize) -> Enclosure {
+        let one = Enclosure::integer(1, bits);
+        let mut side = Enclosure::integer(0, bits);
+        let mut previous = one.clone();
+        for height in self.heights(bits).skip(1) {
+            side = side.add(&height);
+            // From here on no ratio of neighbours exceeds height/previous, so what
+            // follows is at most height²/(previous − height), less than:
+            let gap = previous.sub(&height);
+            if *height.upper() <= (IBig::ONE << NEGLIGIBLE_LOG2) && *gap.lower() > IBig::ZERO {
+                let rest = height.mul(&previous).div(&gap);
+                side = Enclosure::new(side.lower().clone(), side.upper() + rest.upper(), bits);
+                break;
+            }
+            previous = height;
+        }
+        if self.signed { one.add(&side).add(&side) } else { one.add(&side) }
+    }
+
+    /// From the values at 0, 1, 2, … to the values of the outcomes.
+    fn fold<T: Clone>(&self, heights: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+        let signed = self.signed;
+        heights.enumerate().flat_map(move |(m, value)| {
+            // Signed, the value at m > 0 serves −m (outcome 2m − 1) and m (outcome 2m).
+            let copies = if signed && m > 0 { 2 } else { 1 };
+            std::iter::repeat_n(value, copies)
+        })
+    }
+}
+
+/// The whole number that a signed outcome stands for: 0, −1, 1, −2, 2, …
+#[inline]
+pub(crate) fn unfold(outcome: u64) -> i64 {
+    // −1 − m is the bitwise complement of m.
+    (outcome >> 1) as i64 ^ -((outcome & 1) as i64)
+}
