@@ -10,7 +10,7 @@ const RANGE: Range = Range {
     allowed: "a finite number above 0 and at most 1000000",
     max: 1e6,
     too_large: ", which is above 1000000",
-    zero: "; for perfect privacy or a (0, δ) guarantee use Epsilon::ZERO",
+    zero: "; only a guarantee with a δ can have epsilon 0 (Epsilon::ZERO in code)",
     codes: codes!("epsilon"),
 };
 
@@ -75,7 +75,7 @@ mod tests {
         assert_refused(
             new(-0.0),
             "zero",
-            "0 was given; for perfect privacy or a (0, δ) guarantee use Epsilon::ZERO",
+            "0 was given; only a guarantee with a δ can have epsilon 0 (Epsilon::ZERO in code)",
         );
         let tiny = "5e-324 was given, which is too close to 0 to keep its digits";
         assert_refused(new(5e-324), "subnormal", tiny);
@@ -92,7 +92,7 @@ mod tests {
         assert_refused(
             parse("0.0e5"),
             "zero",
-            "`0.0e5` was given; for perfect privacy or a (0, δ) guarantee use Epsilon::ZERO",
+            "`0.0e5` was given; only a guarantee with a δ can have epsilon 0 (Epsilon::ZERO in code)",
         );
         let tiny = "`1e-400` was given, which is too close to 0 to keep its digits";
         assert_refused(parse("1e-400"), "subnormal", tiny);

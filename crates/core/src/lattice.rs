@@ -23,6 +23,8 @@ use crate::root::sqrt_up;
 
 const MIN_EXPONENT: i32 = -1000;
 const MAX_EXPONENT: i32 = 900;
+/// Up to this many places all digits of a fraction fit into 128 bits: 10³⁸ < 2¹²⁷.
+const MAX_SHORT_PLACES: i32 = 38;
 /// A lattice for a noise scale has about 2^20 steps in it.
 const STEPS_IN_SCALE_LOG2: i64 = 20;
 
@@ -131,6 +133,9 @@ impl Lattice {
 
     /// All decimal digits of `steps` · g.
     pub fn decimal(self, steps: i128) -> String {
+        if (-MAX_SHORT_PLACES..=0).contains(&self.exponent) {
+            return short_decimal(steps, self.exponent.unsigned_abs());
+        }
         let value = self.exact(steps);
         let places = self.exponent.min(0).unsigned_abs() as usize; // 2^−p ends after p places
         value.to_decimal(places).unwrap_or_else(|| value.to_string())
@@ -203,6 +208,20 @@ impl Lattice {
         );
         Error::new("core.lattice.overflow", text)
     }
+}
+
+/// The digits of `steps` · 2^−places for up to [`MAX_SHORT_PLACES`] places, in one integer.
+///
+/// A fraction f/2^p is f·5^p/10^p: its p decimal digits are those of f·5^p < 10^p.
+fn short_decimal(steps: i128, places: u32) -> String {
+    let sign = if steps < 0 { "-" } else { "" };
+    let (whole, fraction) = (steps.unsigned_abs() >> places, steps.unsigned_abs() & ((1 << places) - 1));
+    if fraction == 0 {
+        return format!("{sign}{whole}");
+    }
+    let (digits, width) = (fraction * 5u128.pow(places), places as usize);
+    let text = format!("{sign}{whole}.{digits:0width$}");
+    text.trim_end_matches('0').to_owned()
 }
 
 fn not_finite() -> Error {

@@ -22,6 +22,7 @@
 //! | how much may leak | [`Epsilon`], [`Delta`], [`Rho`], and [`Guarantee`] for the pair |
 //! | what one use costs, as data | [`PrivacyLoss`], made of [`Part`]s when composed |
 //! | what is published | [`Release`] |
+//! | a mechanism small enough to check by hand | [`OutputPair`] |
 //! | which datasets must look alike | [`Adjacency`] of [`Histogram`]s over a [`Domain`] |
 //! | how far an answer can move | [`Sensitivity`] |
 //! | where answers live | [`Lattice`], the multiples of a power of two |
@@ -43,6 +44,7 @@ mod error;
 mod guarantee;
 mod histogram;
 mod lattice;
+mod output_pair;
 mod privacy_loss;
 mod range;
 mod release;
@@ -61,6 +63,7 @@ pub use error::Error;
 pub use guarantee::Guarantee;
 pub use histogram::Histogram;
 pub use lattice::Lattice;
+pub use output_pair::OutputPair;
 pub use privacy_loss::{Part, PrivacyLoss};
 pub use release::Release;
 pub use rho::Rho;

@@ -107,7 +107,7 @@ fn convergent(x: &Enclosure, steps: u64) -> Enclosure {
 fn mills_by_series(x: &Rational, bits: usize) -> Enclosure {
     let half_square = &x.square() / &Rational::from(2u32);
     // e^(x²/2) has this many digits before the point: the difference loses them.
-    let growth = (half_square.to_f64() * 1.4427) as usize + 2;
+    let growth = (half_square.to_f64() * std::f64::consts::LOG2_E) as usize + 2;
     let work = bits + growth + 16;
     let root = pi(work).halve(1).sqrt();
     let one = Enclosure::integer(1, work);
@@ -165,9 +165,11 @@ pub fn gaussian_delta(epsilon: &Rational, mu: &Rational) -> Enclosure {
     let close = (-mu.floor_log2()).max(0) as usize + 2 * b.to_f64().log2().max(0.0) as usize;
     let mut bits = FIRST_BITS + close;
     loop {
-        let difference = mills_difference(&a, &b, bits);
-        let density = normal_density(&a, bits + small);
-        let delta = density.mul(&difference.with_bits(bits + small));
+        // For a < 0, M(a) = 1/φ(a) − M(−a) loses as many digits again.
+        let lost = if a.is_negative() { 2 * small } else { 0 };
+        let difference = mills_difference(&a, &b, bits + lost);
+        let density = normal_density(&a, bits + small + lost);
+        let delta = density.mul(&difference.with_bits(bits + small + lost));
         if delta.certain_bits() >= 70 {
             return delta;
         }
@@ -338,6 +340,12 @@ mod tests {
             assert!(low <= &truth + &slack && &truth - &slack <= high, "δ({epsilon}; {mu})");
             assert!(&high - &low <= &truth * &q("1e-20"));
         }
+    }
+
+    #[test]
+    fn a_shift_of_many_deviations_hides_nothing() {
+        let delta = gaussian_delta(&Rational::zero(), &q("100"));
+        assert!(delta.lower_f64() > 0.999_999 && delta.upper_f64() <= 1.0 + 1e-15);
     }
 
     #[test]

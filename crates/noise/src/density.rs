@@ -103,7 +103,7 @@ impl DiscreteGaussian {
     pub fn tail(&self, steps: f64) -> f64 {
         let sigma = self.variance().to_f64().sqrt();
         if sigma > SUMMED_SIGMA {
-            return statrs::function::erf::erfc(steps / (sigma * std::f64::consts::SQRT_2));
+            return statrs::function::erf::erfc(steps.floor() / (sigma * std::f64::consts::SQRT_2));
         }
         let first = steps.floor() as i128 + 1;
         let reach = (sigma * 40.0) as i128 + 40;

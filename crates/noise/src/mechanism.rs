@@ -69,6 +69,16 @@ pub trait Mechanism {
         answers: &[i64],
         entropy: &mut Entropy,
     ) -> Result<Release<Vec<Number>>, NoiseError> {
+        self.release_repeatedly(answers, 1, entropy)
+    }
+
+    /// Publishes the same vector `count` times, one after the other, at `count` times the cost.
+    fn release_repeatedly(
+        &self,
+        answers: &[i64],
+        count: u64,
+        entropy: &mut Entropy,
+    ) -> Result<Release<Vec<Number>>, NoiseError> {
         if answers.len() as u64 != self.dimensions() {
             let message = format!(
                 "this mechanism is calibrated for {} numbers at once, but {} were given",
@@ -77,14 +87,12 @@ pub trait Mechanism {
             );
             return Err(NoiseError::new("noise.dimensions", message));
         }
-        let mut noise = vec![0; answers.len()];
+        let mut noise = vec![0; answers.len() * count as usize];
         self.fill(entropy, &mut noise);
         let lattice = self.lattice();
-        let noisy = answers
-            .iter()
-            .zip(noise)
-            .map(|(&answer, noise)| Number::new(i128::from(answer) + noise, lattice));
-        Ok(Release::new(noisy.collect(), self.loss()))
+        let noisy = answers.iter().cycle().zip(noise);
+        let noisy = noisy.map(|(&answer, noise)| Number::new(i128::from(answer) + noise, lattice));
+        Ok(Release::new(noisy.collect(), self.loss().repeat(count)))
     }
 
     /// Publishes one real number: rounds it to the lattice, then adds noise.

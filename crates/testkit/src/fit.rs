@@ -11,7 +11,7 @@
 //! with probability below 10⁻⁹.
 
 /// Cells with fewer expected draws are merged with their neighbours.
-pub const LEAST_EXPECTED: f64 = 50.0;
+const LEAST_EXPECTED: f64 = 50.0;
 
 /// How often a correct sampler may fail the test.
 #[derive(Clone, Copy, Debug)]

@@ -20,7 +20,7 @@
 
 use std::str::FromStr;
 
-use demur_core::{Delta, Epsilon, Lattice, PrivacyLoss, Sensitivity};
+use demur_core::{Delta, Epsilon, Lattice, PrivacyLoss};
 use demur_exact::{Rational, gaussian_sigma};
 
 use super::gaussian_profile::{discrete_gaussian_delta, smooth_certifies, smoothing};
@@ -128,8 +128,9 @@ impl FromStr for Calibration {
 /// use demur_noise::{Calibration, Entropy, Gaussian, Mechanism};
 /// // 100 counts, of which one person changes at most 3, each by at most 1.
 /// let sensitivity = Sensitivity::from_l0_linf(3, "1".parse()?)?;
+/// let l2_squared = sensitivity.l2_squared().clone(); // 3
 /// let mechanism = Gaussian::integers(
-///     100, &sensitivity, Epsilon::new(1.0)?, Delta::new(1e-6)?, Calibration::Analytic,
+///     100, l2_squared, Epsilon::new(1.0)?, Delta::new(1e-6)?, Calibration::Analytic,
 /// )?;
 /// let release = mechanism.release_all(&[10; 100], &mut Entropy::from_os()?)?;
 /// assert_eq!(release.value().len(), 100);
@@ -153,20 +154,20 @@ impl Gaussian {
         calibration: Calibration,
     ) -> Result<Self, NoiseError> {
         check_sensitivity(&sensitivity)?;
-        Self::integers(1, &Sensitivity::scalar(sensitivity)?, epsilon, delta, calibration)
+        Self::integers(1, sensitivity.square(), epsilon, delta, calibration)
     }
 
-    /// For `dimensions` whole numbers.
+    /// For `dimensions` whole numbers that together move by at most √`l2_squared` in ℓ2.
     pub fn integers(
         dimensions: u64,
-        sensitivity: &Sensitivity,
+        l2_squared: Rational,
         epsilon: Epsilon,
         delta: Delta,
         calibration: Calibration,
     ) -> Result<Self, NoiseError> {
         let sigma = calibration.sigma(epsilon, delta)?;
+        check_sensitivity(&l2_squared)?;
         let target = Target { epsilon: epsilon.exact(), delta: delta.exact() };
-        let l2_squared = sensitivity.l2_squared().clone();
         let variance = target.variance(sigma, &l2_squared, dimensions, calibration)?;
         Self::with_variance(Lattice::INTEGER, dimensions, l2_squared, variance)
     }
@@ -179,27 +180,25 @@ impl Gaussian {
         calibration: Calibration,
     ) -> Result<Self, NoiseError> {
         check_sensitivity(&sensitivity)?;
-        Self::reals(1, &Sensitivity::scalar(sensitivity)?, epsilon, delta, calibration)
+        Self::reals(1, sensitivity.square(), epsilon, delta, calibration)
     }
 
-    /// For `dimensions` real numbers.
+    /// For `dimensions` real numbers that together move by at most √`l2_squared` in ℓ2.
     pub fn reals(
         dimensions: u64,
-        sensitivity: &Sensitivity,
+        l2_squared: Rational,
         epsilon: Epsilon,
         delta: Delta,
         calibration: Calibration,
     ) -> Result<Self, NoiseError> {
         let sigma = calibration.sigma(epsilon, delta)?;
-        let scale = sigma * sensitivity.l2_up();
-        let lattice = Lattice::for_scale(&Rational::try_from(scale).map_err(NoiseError::from)?, dimensions)?;
-        let l2_squared = match dimensions {
-            1 => lattice.sensitivity(sensitivity.linf()).square(),
-            _ => lattice.vector_l2_squared(sensitivity.l2_squared(), sensitivity.l0().min(dimensions)),
-        };
+        check_sensitivity(&l2_squared)?;
+        let scale = Rational::try_from(sigma * l2_squared.to_f64().sqrt())?;
+        let lattice = Lattice::for_scale(&scale, dimensions)?;
+        let steps_squared = lattice.vector_l2_squared(&l2_squared, dimensions);
         let target = Target { epsilon: epsilon.exact(), delta: delta.exact() };
-        let variance = target.variance(sigma, &l2_squared, dimensions, calibration)?;
-        Self::with_variance(lattice, dimensions, l2_squared, variance)
+        let variance = target.variance(sigma, &steps_squared, dimensions, calibration)?;
+        Self::with_variance(lattice, dimensions, steps_squared, variance)
     }
 
     /// σ = Δ/2δ, which gives (0, δ): differences are hidden outright but for δ.
@@ -215,10 +214,12 @@ impl Gaussian {
 
     /// Δ/√(2ε), below which no Gaussian is (ε, δ)-private, where that is known.
     ///
-    /// Holds when 0 < δ < ½ − e^(−3ε)/√(4πε); `None` otherwise.
+    /// At σ = Δ/√(2ε) the profile is δ(ε) = ½ − e^ε·Φ(−√(2ε)), and it falls as σ grows: so the
+    /// bound holds when 0 < δ is at most that, and `None` is returned otherwise.
     pub fn lower_bound(sensitivity: f64, epsilon: Epsilon, delta: Delta) -> Option<f64> {
         let (e, d) = (epsilon.value(), delta.value());
-        let limit = 0.5 - (-3.0 * e).exp() / (4.0 * std::f64::consts::PI * e).sqrt();
+        // √(2ε)/√2 = √ε
+        let limit = 0.5 - 0.5 * e.exp() * statrs::function::erf::erfc(e.sqrt());
         (d > 0.0 && d < limit).then(|| sensitivity / (2.0 * e).sqrt())
     }
 
@@ -257,7 +258,7 @@ impl Target {
         dimensions: u64,
         calibration: Calibration,
     ) -> Result<Rational, NoiseError> {
-        let sigma = Rational::try_from(sigma).map_err(NoiseError::from)?;
+        let sigma = Rational::try_from(sigma)?;
         let continuous = &sigma.square() * l2_squared;
         if dimensions == 1 && continuous <= Rational::from(SUMMED_VARIANCE) {
             return Ok(self.summed_variance(&continuous, l2_squared, calibration));
@@ -283,8 +284,8 @@ impl Target {
         Err(NoiseError::new("noise.calibration", message))
     }
 
-    /// For one whole number: the least variance by the discrete law's own δ(ε), or
-    /// the formula's where a looser calibration was asked for.
+    /// For one whole number: a variance close to the least by the discrete law's own
+    /// δ(ε), or the formula's where a looser calibration was asked for.
     fn summed_variance(
         &self,
         continuous: &Rational,

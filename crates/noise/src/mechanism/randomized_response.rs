@@ -15,14 +15,15 @@
 
 #![deny(clippy::float_arithmetic)]
 
-use demur_core::{Epsilon, PrivacyLoss};
+use demur_core::{Epsilon, PrivacyLoss, Release};
 use demur_exact::Rational;
 
-use crate::NoiseError;
+use super::laplace::positive;
 use crate::mechanism::estimate::{Debias, Estimate};
 use crate::sampler::Bernoulli;
 use crate::sampler::Probability;
 use crate::sampler::words::{Words, below};
+use crate::{Entropy, NoiseError};
 
 /// Perturbs one of k answers; see the module text.
 ///
@@ -32,7 +33,7 @@ use crate::sampler::words::{Words, below};
 /// let response = RandomizedResponse::new(3, Epsilon::new(1.0)?)?;
 /// let mut entropy = Entropy::from_os()?;
 /// let answer = response.respond(2, &mut entropy)?;
-/// assert!(answer < 3);
+/// assert!(*answer.value() < 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ impl RandomizedResponse {
                 format!("randomized response needs at least 2 possible answers, but {categories} was given");
             return Err(NoiseError::new("noise.categories", message));
         }
-        let exact = epsilon.exact();
+        let exact = positive(epsilon)?;
         let truth = Probability::logistic(Rational::from(categories - 1), -&exact)?;
         Ok(Self { categories, truth: Bernoulli::new(truth), epsilon: exact })
     }
@@ -78,13 +79,16 @@ impl RandomizedResponse {
         PrivacyLoss::RandomizedResponse { epsilon: self.epsilon.clone(), categories: self.categories }
     }
 
-    /// Perturbs the answer `truth`, one of 0, 1, …, k − 1.
-    ///
-    /// The coin and the other answer are both drawn whatever happens.
-    pub fn respond<W: Words>(&self, truth: u64, words: &mut W) -> Result<u64, NoiseError> {
+    /// Publishes the perturbed answer of someone whose truth is one of 0, 1, …, k − 1.
+    pub fn respond(&self, truth: u64, entropy: &mut Entropy) -> Result<Release<u64>, NoiseError> {
+        Ok(Release::new(self.sample(truth, entropy)?, self.loss()))
+    }
+
+    /// Draws an answer: the coin and the other answer are both drawn whatever happens.
+    pub fn sample<W: Words>(&self, truth: u64, words: &mut W) -> Result<u64, NoiseError> {
         if truth >= self.categories {
             let message =
-                format!("the true answer must be one of 0 to {}, but it is {truth}", self.categories - 1);
+                format!("the true answer must be one of 0 to {}, but it is not", self.categories - 1);
             return Err(NoiseError::new("noise.categories", message));
         }
         let honest = self.truth.sample(words);

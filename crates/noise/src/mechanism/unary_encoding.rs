@@ -15,14 +15,15 @@
 
 #![deny(clippy::float_arithmetic)]
 
-use demur_core::{Epsilon, PrivacyLoss};
+use demur_core::{Epsilon, PrivacyLoss, Release};
 use demur_exact::Rational;
 
-use crate::NoiseError;
+use super::laplace::positive;
 use crate::mechanism::estimate::{Debias, Estimate};
 use crate::sampler::Bernoulli;
 use crate::sampler::Probability;
 use crate::sampler::Words;
+use crate::{Entropy, NoiseError};
 
 /// Reports one of k answers as bits; see the module text.
 ///
@@ -30,8 +31,8 @@ use crate::sampler::Words;
 /// use demur_core::Epsilon;
 /// use demur_noise::{Entropy, UnaryEncoding};
 /// let encoding = UnaryEncoding::new(100, Epsilon::new(2.0)?)?;
-/// let report: Vec<bool> = encoding.encode(7, &mut Entropy::from_os()?)?;
-/// assert_eq!(report.len(), 100);
+/// let report = encoding.encode(7, &mut Entropy::from_os()?)?;
+/// assert_eq!(report.value().len(), 100);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ impl UnaryEncoding {
             );
             return Err(NoiseError::new("noise.categories", message));
         }
-        let exact = epsilon.exact();
+        let exact = positive(epsilon)?;
         let noise = Bernoulli::new(Probability::logistic(Rational::one(), exact.clone())?);
         Ok(Self { categories, noise, epsilon: exact })
     }
@@ -60,11 +61,16 @@ impl UnaryEncoding {
         PrivacyLoss::UnaryEncoding { epsilon: self.epsilon.clone() }
     }
 
-    /// The perturbed row for the answer `truth`, one of 0, 1, …, k − 1.
-    pub fn encode<W: Words>(&self, truth: u64, words: &mut W) -> Result<Vec<bool>, NoiseError> {
+    /// Publishes the perturbed row of someone whose truth is one of 0, 1, …, k − 1.
+    pub fn encode(&self, truth: u64, entropy: &mut Entropy) -> Result<Release<Vec<bool>>, NoiseError> {
+        Ok(Release::new(self.sample(truth, entropy)?, self.loss()))
+    }
+
+    /// Draws a row of bits.
+    pub fn sample<W: Words>(&self, truth: u64, words: &mut W) -> Result<Vec<bool>, NoiseError> {
         if truth >= self.categories {
             let message =
-                format!("the true answer must be one of 0 to {}, but it is {truth}", self.categories - 1);
+                format!("the true answer must be one of 0 to {}, but it is not", self.categories - 1);
             return Err(NoiseError::new("noise.categories", message));
         }
         let fair = words.word() & 1 == 1;

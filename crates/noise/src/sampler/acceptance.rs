@@ -123,6 +123,7 @@ fn mul_high(term: u128, x: u64) -> u128 {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_arithmetic, reason = "tests choose their cases with doubles")]
 mod tests {
     use super::*;
     use crate::sampler::table::tests::Script;

@@ -119,3 +119,68 @@ impl Bernoulli {
         out.iter_mut().for_each(|tosses| *tosses = self.sample_64(words));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::probability::tests::references;
+    use crate::sampler::table::tests::Script;
+
+    /// V follows p for up to 448 digits, then goes on with zeros (below) or ones (above).
+    #[test]
+    fn a_toss_that_follows_its_bias_is_decided_where_it_leaves() {
+        for (p, words) in references() {
+            let coin = Bernoulli::new(p.clone());
+            for followed in 0..8 {
+                let toss = |next: u64| {
+                    let script = [&words[..followed], &[next]].concat();
+                    (words[followed] != next).then(|| coin.sample(&mut Script(script)))
+                };
+                // Zeros to the end can only be told from p if p goes on with something else.
+                if words[followed..].iter().any(|&word| word != 0) {
+                    assert_ne!(toss(0), Some(false), "{p:?} after {followed} words");
+                }
+                assert_ne!(toss(u64::MAX), Some(true), "{p:?} after {followed} words");
+                // Right below and right above.
+                if let Some(below) = words[followed].checked_sub(1) {
+                    assert_eq!(toss(below), Some(true), "{p:?} after {followed} words");
+                }
+                if let Some(above) = words[followed].checked_add(1) {
+                    assert_eq!(toss(above), Some(false), "{p:?} after {followed} words");
+                }
+            }
+        }
+    }
+
+    /// Lane i follows p for 7·i digits, up to 441, and then does the opposite.
+    #[test]
+    fn each_of_sixty_four_tosses_is_decided_where_it_leaves() {
+        for (p, words) in references() {
+            let digit = |index: usize| words[index / 64] >> (63 - index % 64) & 1;
+            let coin = Bernoulli::new(p.clone());
+            let script: Vec<u64> = (0..512)
+                .map(|index| {
+                    let lane = |i: usize| digit(index) ^ u64::from(index == 7 * i);
+                    (0..64).map(|i| lane(i) << i).sum()
+                })
+                .collect();
+            let mut source = Script(script);
+            let tosses = coin.sample_64(&mut source);
+            for i in 0..64 {
+                // Where p has a 1, V has the 0 and is below.
+                assert_eq!(tosses >> i & 1, digit(7 * i), "{p:?}, toss {i}");
+            }
+            assert_eq!(source.0.len(), 512 - 442, "no more words than it takes");
+        }
+    }
+
+    #[test]
+    fn digits_beyond_the_stored_ones_are_those_of_the_bias() {
+        for (p, words) in references() {
+            let coin = Bernoulli::new(p);
+            for index in 0..512 {
+                assert_eq!(coin.digit(index), words[index / 64] >> (63 - index % 64) & 1 == 1);
+            }
+        }
+    }
+}

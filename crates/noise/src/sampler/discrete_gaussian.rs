@@ -20,7 +20,7 @@
 //!
 //! **Exactness.** The uniform number V that decides is drawn lazily. V < 1 − x settles
 //! nearly all cases; otherwise e^(−x) is computed in 64-bit fixed point with a
-//! proven error; otherwise, about once in 10¹⁸ draws, with as many digits
+//! proven error; otherwise, about once in 10¹⁶ draws, with as many digits
 //! as it takes.
 //!
 //! **References.** [Canonne2020].
@@ -80,9 +80,9 @@ impl DiscreteGaussian {
         let what = "the variance of discrete Gaussian noise";
         NoiseError::check_range(what, &variance, &Self::min_variance(), &Self::max_variance())?;
         let rate = (&variance * &Rational::from(2u32)).recip();
-        // 9.5σ hold all but 2^−64 of the law: 19σ outcomes, and 19² = 361 < 2^9.
+        // 9.5σ on both sides hold all but 2^−64 of the law: 19σ outcomes, and 19² < 2^9.
         let reach_log2 = (variance.floor_log2() + 1 + 9).max(2) as u32;
-        let index_bits = reach_log2.div_ceil(2) + 1;
+        let index_bits = reach_log2.div_ceil(2);
         let bell = Symmetric { rate: rate.clone(), shape: Shape::Bell, signed: true, limit: None };
         let method = if index_bits <= MAX_INDEX_BITS {
             Method::Direct(Table::new(bell, index_bits))
@@ -191,5 +191,126 @@ impl Candidate {
     fn gap(&self) -> u128 {
         let step = u128::from(self.place + self.sign);
         step * (2 * self.base + step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::table::tests::{Script, hexadecimal, reference_parameters, rows};
+    use proptest::prelude::*;
+
+    const ACCEPTANCE: &str = include_str!("../../tests/data/acceptance.csv");
+
+    impl DiscreteGaussian {
+        /// The one table, and the width of its buckets.
+        fn table(&self) -> (&Table<Symmetric>, Option<u32>) {
+            match &self.method {
+                Method::Direct(table) => (table, None),
+                Method::Buckets(buckets) => (&buckets.table, Some(buckets.width_log2)),
+            }
+        }
+
+        fn buckets(&self) -> &Buckets {
+            match &self.method {
+                Method::Buckets(buckets) => buckets,
+                Method::Direct(_) => unreachable!(),
+            }
+        }
+    }
+
+    fn gaussian(variance: &str) -> DiscreteGaussian {
+        DiscreteGaussian::new(variance.parse().unwrap()).unwrap()
+    }
+
+    /// Variances from 2⁻⁴⁰ to 2¹⁰⁰: weights, remainders and slow paths.
+    #[test]
+    fn every_table_agrees_with_an_independent_computation() {
+        for variance in reference_parameters("gaussian") {
+            let noise = gaussian(variance);
+            let (table, width) = noise.table();
+            let width = width.map_or("direct".to_owned(), |width| width.to_string());
+            let (weights, outcomes) = table.check_against_reference(["gaussian", variance, &width, ""]);
+            assert!(weights > 0 && outcomes > 0, "{variance}");
+        }
+    }
+
+    #[test]
+    fn a_direct_draw_can_come_from_the_remainder() {
+        for words in [2, 3, 7] {
+            let noise = gaussian("49/4");
+            let law = ["gaussian", "49/4", "direct", ""];
+            let (script, outcome) = noise.table().0.reference_outcome(law, words);
+            assert_eq!(noise.sample(&mut Script(script)), i128::from(unfold(outcome)));
+        }
+    }
+
+    /// V follows e^(−x) for up to 384 digits and leaves it below or above.
+    #[test]
+    fn proposed_values_are_kept_as_an_independent_computation_says() {
+        let (mut kept, mut dropped) = (0, 0);
+        for row in rows(ACCEPTANCE).filter(|row| row[0] == "gaussian") {
+            let noise = gaussian(row[1]);
+            let (bucket, value): (u64, i128) = (row[2].parse().unwrap(), row[3].parse().unwrap());
+            let place = noise.buckets().table.word_for(bucket).unwrap();
+            let script = [vec![place], hexadecimal(row[4])].concat();
+            let drawn = noise.sample(&mut Script(script));
+            if row[5] == "1" {
+                assert_eq!(drawn, value, "{row:?}");
+                kept += 1;
+            } else {
+                assert_ne!(drawn, value, "{row:?}");
+                dropped += 1;
+            }
+        }
+        assert!(kept >= 40 && dropped >= 40);
+    }
+
+    /// Bucket 1000 has a probability of 2⁻¹⁷⁶; the remainder leads to it all the same.
+    #[test]
+    fn buckets_beyond_the_usual_ones_are_drawn_and_compared() {
+        let variance = "119683656141848288295911424/25";
+        let noise = gaussian(variance);
+        let buckets = noise.buckets();
+        let row = rows(include_str!("../../tests/data/remainders.csv"))
+            .find(|row| row[1] == variance && row[6] == "1000")
+            .unwrap();
+        let mut script = [vec![buckets.table.remainder_word()], hexadecimal(row[5]), vec![0]].concat();
+        let (place, sign) = (123u64, 1u64);
+        script.push(place | sign << buckets.width_log2);
+        let expected = -1 - ((1000i128 << buckets.width_log2) + i128::from(place));
+        assert_eq!(noise.sample(&mut Script(script.clone())), expected);
+        // The same candidate with V all but 1 is dropped, and the next draw is an ordinary one.
+        script.extend([u64::MAX, u64::MAX]);
+        assert_ne!(noise.sample(&mut Script(script)), expected);
+    }
+
+    /// |Z| is wB + L on one side and wB + L + 1 on the other.
+    #[test]
+    fn candidates_know_their_distance_from_zero() {
+        for (base, place, sign, value) in [(0, 0, 0, 0), (0, 0, 1, -1), (64, 5, 0, 69), (64, 5, 1, -70)] {
+            let candidate = Candidate { base, place, sign };
+            assert_eq!(candidate.value(), value);
+            assert_eq!(candidate.gap(), (value * value) as u128 - base * base);
+        }
+    }
+
+    #[test]
+    fn variances_outside_the_range_are_refused() {
+        for variance in ["0", "-1", "1/1099511627777", "1267650600228229401496703205377"] {
+            assert_eq!(DiscreteGaussian::new(variance.parse().unwrap()).unwrap_err().code(), "noise.range");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn tables_of_any_variance_are_consistent(above in 1u64..1 << 40, log in -80i64..60) {
+            let variance = &Rational::from(above) * &Rational::power_of_two(log);
+            if let Ok(noise) = DiscreteGaussian::new(variance) {
+                noise.table().0.check_consistency();
+            }
+        }
     }
 }

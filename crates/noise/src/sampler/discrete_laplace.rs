@@ -158,3 +158,85 @@ impl Digits {
         Self { count, index_bits: (bits + 2).div_ceil(count).max(3) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::table::tests::{Script, reference_parameters};
+    use proptest::prelude::*;
+
+    impl DiscreteLaplace {
+        /// Every table with what its digit counts and its radix, 0 for none.
+        fn tables(&self) -> Vec<(u128, u64, &Table<GeometricDigit>)> {
+            let mut step = 1u128;
+            let mut all = vec![];
+            for (index, table) in std::iter::once(&self.lowest).chain(&self.higher).enumerate() {
+                let radix = if index == 0 { self.lowest_radix } else { self.higher_radix };
+                let last = index == self.higher.len();
+                all.push((step, if last { 0 } else { radix }, table));
+                step *= u128::from(radix);
+            }
+            all
+        }
+    }
+
+    fn laplace(scale: &str) -> DiscreteLaplace {
+        DiscreteLaplace::new(scale.parse().unwrap()).unwrap()
+    }
+
+    /// Scales from 2⁻²⁰ to 2⁶⁰: weights, remainders and slow paths of every digit.
+    #[test]
+    fn every_digit_table_agrees_with_an_independent_computation() {
+        for scale in reference_parameters("laplace") {
+            for (step, radix, table) in laplace(scale).tables() {
+                let names = [step.to_string(), radix.to_string()];
+                let law = ["laplace", scale, &names[0], &names[1]];
+                let (weights, outcomes) = table.check_against_reference(law);
+                assert!(weights > 0 && outcomes > 0, "{law:?}");
+            }
+        }
+    }
+
+    /// All digits of one draw take the slow path, with more than 300 digits each.
+    #[test]
+    fn every_digit_can_come_from_its_remainder() {
+        for scale in ["7/3", "1000", "1152921504606846976"] {
+            let noise = laplace(scale);
+            let (mut script, mut magnitude, mut sign) = (vec![], 0, 0);
+            for (step, radix, table) in noise.tables() {
+                let names = [step.to_string(), radix.to_string()];
+                let (words, outcome) = table.reference_outcome(["laplace", scale, &names[0], &names[1]], 7);
+                script.extend(words);
+                if step == 1 {
+                    (magnitude, sign) = (i128::from(outcome / 2), outcome % 2);
+                } else {
+                    magnitude += i128::from(outcome) * step as i128;
+                }
+            }
+            let expected = if sign == 0 { magnitude } else { -1 - magnitude };
+            let mut filled = [0];
+            noise.fill(&mut Script(script.clone()), &mut filled);
+            assert_eq!(filled, [expected]);
+            assert_eq!(noise.sample(&mut Script(script)), expected);
+        }
+    }
+
+    #[test]
+    fn scales_outside_the_range_are_refused() {
+        for scale in ["0", "-1", "1/1048577", "1152921504606846977"] {
+            assert_eq!(DiscreteLaplace::new(scale.parse().unwrap()).unwrap_err().code(), "noise.range");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn tables_of_any_scale_are_consistent(above in 1u64..1 << 40, log in -60i64..20) {
+            let scale = &Rational::from(above) * &Rational::power_of_two(log);
+            if let Ok(noise) = DiscreteLaplace::new(scale) {
+                noise.tables().iter().for_each(|(_, _, table)| table.check_consistency());
+            }
+        }
+    }
+}

@@ -78,3 +78,49 @@ fn powers(first: Enclosure, ratio: Enclosure) -> impl Iterator<Item = Enclosure>
 pub(crate) fn rate_of_digit(scale: &Rational, step: &UBig) -> Rational {
     &Rational::from(step.clone()) / scale
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dashu_int::IBig;
+
+    /// Two digits and what is above them, put together, are the geometric variable itself.
+    #[test]
+    fn digits_multiply_to_the_law_they_were_taken_from() {
+        let (rate, radix, bits) = (Rational::new(2, 13), 5u64, 128);
+        let whole = GeometricDigit { rate: rate.clone(), radix: None, signed: false };
+        let low = GeometricDigit { rate: rate.clone(), radix: Some(radix), signed: false };
+        let high = GeometricDigit { rate: &rate * &Rational::from(radix), radix: None, signed: false };
+        let low: Vec<_> = low.probabilities(bits).collect();
+        assert_eq!(low.len(), 5);
+        let high: Vec<_> = high.probabilities(bits).take(10).collect();
+        for (k, p) in whole.probabilities(bits).take(50).enumerate() {
+            let product = low[k % 5].mul(&high[k / 5]);
+            assert!(product.lower() <= p.upper() && product.upper() >= p.lower(), "{k}");
+            assert!(product.width_in_ulps() <= 8);
+        }
+    }
+
+    #[test]
+    fn enclosures_narrow_when_more_digits_are_asked_for() {
+        for rate in ["2", "1/1000", "1/1152921504606846976"] {
+            for radix in [None, Some(1023)] {
+                for signed in [true, false] {
+                    let law = GeometricDigit { rate: rate.parse().unwrap(), radix, signed };
+                    for bits in [64, 300, 1000] {
+                        assert!(law.probabilities(bits).take(30).all(|p| p.width_in_ulps() <= 2), "{law:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_closed_digit_has_probabilities_that_sum_to_one() {
+        for signed in [true, false] {
+            let law = GeometricDigit { rate: Rational::new(1, 300), radix: Some(511), signed };
+            let sum = law.probabilities(128).fold(Enclosure::integer(0, 128), |sum, p| sum.add(&p));
+            assert!(*sum.lower() <= IBig::ONE << 128 && *sum.upper() >= IBig::ONE << 128);
+        }
+    }
+}

@@ -26,7 +26,7 @@ use dashu_int::{IBig, UBig};
 use demur_exact::{Rational, exp_neg};
 
 use crate::NoiseError;
-use crate::sampler::powers::{ONE, Powers};
+use crate::sampler::powers::Powers;
 use crate::sampler::words::{Uniform, Words, below};
 
 /// Candidates between two stored running sums.
@@ -129,17 +129,21 @@ impl Selection {
     }
 
     /// Chooses by permute-and-flip: the index of a candidate.
+    ///
+    /// Every candidate costs one word whatever its score, and the choice among the
+    /// successes one more.
     pub fn permute_and_flip<W: Words>(&self, words: &mut W) -> usize {
-        let mut winners = 0;
+        let success: Vec<bool> = self.gaps.iter().map(|&gap| self.flip(gap, words)).collect();
+        let successes = success.iter().map(|&won| u64::from(won)).sum::<u64>();
+        // The best candidate always succeeds, so there is one to choose.
+        let rank = below(words, successes.max(1));
+        let mut before = 0;
         let mut chosen = 0;
-        for (index, &gap) in self.gaps.iter().enumerate() {
-            if self.flip(gap, words) {
-                winners += 1;
-                // Keeps each success so far with equal probability.
-                if winners == 1 || below(words, winners) == 0 {
-                    chosen = index;
-                }
+        for (index, &won) in success.iter().enumerate() {
+            if won && before == rank {
+                chosen = index;
             }
+            before += u64::from(won);
         }
         chosen
     }
@@ -147,10 +151,10 @@ impl Selection {
     /// A coin with bias e^(−rate·gap).
     #[inline]
     fn flip<W: Words>(&self, gap: u64, words: &mut W) -> bool {
+        let word = words.word();
         if gap == 0 {
             return true;
         }
-        let word = words.word();
         let weight = self.powers.weight(gap);
         // V lies in [word, word + 1) and the bias in [2·weight, 2·(weight + error)), in units of 2⁻⁶⁴.
         if word / 2 < weight {
@@ -227,4 +231,126 @@ impl RunningSums {
     }
 }
 
-const _: () = assert!(ONE == 1 << 63);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::table::tests::{Script, hexadecimal, rows};
+    use proptest::prelude::*;
+
+    fn scores(text: &str) -> Vec<i64> {
+        match text.split_once("..") {
+            Some((from, to)) => (from.parse().unwrap()..to.parse().unwrap()).collect(),
+            None => text.split(' ').map(|score| score.parse().unwrap()).collect(),
+        }
+    }
+
+    /// V follows the boundary between two candidates for up to 384 digits.
+    #[test]
+    fn choices_agree_with_an_independent_computation() {
+        let mut count = 0;
+        for row in rows(include_str!("../../tests/data/choices.csv")) {
+            let selection = Selection::new(&scores(row[1]), row[0].parse().unwrap()).unwrap();
+            let chosen = selection.exponential(&mut Script(hexadecimal(row[2])));
+            assert_eq!(chosen.to_string(), row[3], "{row:?}");
+            count += 1;
+        }
+        assert!(count > 100);
+    }
+
+    /// e^(−x) to 512 digits, for gaps whose exponents are the references' own.
+    #[test]
+    fn coins_that_follow_their_bias_are_decided_where_they_leave() {
+        let mut count = 0;
+        for row in rows(include_str!("../../tests/data/coins.csv")).filter(|row| row[0] == "exp_neg") {
+            let exponent: Rational = row[1].parse().unwrap();
+            let words = hexadecimal(row[3]);
+            for gap in [1u64, 3, 1000] {
+                let Ok(selection) = Selection::new(&[0, -1], &exponent / &Rational::from(gap)) else {
+                    continue;
+                };
+                for followed in 0..8 {
+                    let flip =
+                        |next: u64| selection.flip(gap, &mut Script([&words[..followed], &[next]].concat()));
+                    let next = words[followed];
+                    let (below, above) = (next.saturating_sub(1), next.saturating_add(1));
+                    assert!(below == next || flip(below), "{row:?}, gap {gap}, {followed}");
+                    assert!(above == next || !flip(above), "{row:?}, gap {gap}, {followed}");
+                    assert!(next == u64::MAX || !flip(u64::MAX), "{row:?}, gap {gap}, {followed}");
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 100);
+    }
+
+    /// Every candidate takes one word and the choice among the successes one more.
+    #[test]
+    fn permute_and_flip_takes_a_uniform_one_of_the_successes() {
+        let selection = Selection::new(&[5, 3, 5, -400], Rational::one()).unwrap();
+        // Coins: sure, V = 0 succeeds, sure, e^−405 fails all but never.
+        for (choice, chosen) in [(0, 0), (1, 1), (2, 2)] {
+            let word = ((choice << 64) / 3u128) as u64 + 9;
+            let mut words = Script(vec![u64::MAX, 0, u64::MAX, u64::MAX, word, 7]);
+            assert_eq!(selection.permute_and_flip(&mut words), chosen);
+            assert_eq!(words.0, [7]);
+        }
+        // The second coin fails: the two best share.
+        for (word, chosen) in [(9, 0), (u64::MAX / 2 + 9, 2)] {
+            let mut words = Script(vec![0, u64::MAX, 0, u64::MAX, word]);
+            assert_eq!(selection.permute_and_flip(&mut words), chosen);
+        }
+    }
+
+    #[test]
+    fn many_choices_are_those_of_one_after_another() {
+        let selection = Selection::new(&[1, 2, 3, 4], Rational::new(1, 2)).unwrap();
+        let words: Vec<u64> = (1..41u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let many = selection.exponential_many(&mut Script(words.clone()), 20);
+        let mut source = Script(words);
+        let single: Vec<_> = (0..20).map(|_| selection.exponential(&mut source)).collect();
+        assert_eq!(many, single);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert_eq!(Selection::new(&[], Rational::one()).unwrap_err().code(), "noise.candidates");
+        for rate in ["0", "-1", "1e-30", "1e30"] {
+            assert_eq!(Selection::new(&[1], rate.parse().unwrap()).unwrap_err().code(), "noise.range");
+        }
+    }
+
+    proptest! {
+        /// The quick answer, where there is one, is that of the exact computation.
+        #[test]
+        fn quick_choices_agree_with_exact_ones(
+            scores in proptest::collection::vec(-60i64..0, 1..600), rate in 1u128..50,
+            first in any::<u64>(), second in any::<u64>(),
+        ) {
+            let selection = Selection::new(&scores, Rational::new(rate as i128, 40)).unwrap();
+            let sums = RunningSums::new(&selection);
+            let prefix = (UBig::from(first) << 64) | UBig::from(second);
+            if let Some(chosen) = sums.locate(&selection, &prefix, 128) {
+                prop_assert_eq!(selection.locate_exactly(&prefix, 128), Some(chosen));
+            }
+        }
+
+        /// Likewise right around the stored sums, where the errors of the weights matter.
+        #[test]
+        fn choices_near_a_boundary_agree_with_exact_ones(
+            scores in proptest::collection::vec(-60i64..0, 2..300), place in any::<prop::sample::Index>(),
+            near in -400i128..400,
+        ) {
+            let selection = Selection::new(&scores, Rational::new(1, 3)).unwrap();
+            let sums = RunningSums::new(&selection);
+            let end = place.index(scores.len() - 1) + 1;
+            let weight = |gap: &u64| u128::from(selection.powers.weight(*gap));
+            let sum: u128 = selection.gaps[..end].iter().map(weight).sum();
+            let stretched = UBig::from(sum.saturating_add_signed(near).min(sums.total - 1));
+            let prefix = (stretched << 128) / UBig::from(sums.total);
+            if let Some(chosen) = sums.locate(&selection, &prefix, 128) {
+                let exact = selection.locate_exactly(&(prefix << 128), 256);
+                prop_assert_eq!(exact, Some(chosen));
+            }
+        }
+    }
+}

@@ -58,13 +58,11 @@ impl Fraction {
 
     /// The product, rounded down.
     pub(crate) fn mul(self, other: Self) -> Self {
-        let (a, b) = (self.0 >> 64, self.0 & u128::from(u64::MAX));
-        let (c, d) = (other.0 >> 64, other.0 & u128::from(u64::MAX));
-        // What the two middle products and the low one carry into the high half,
-        // less at most one unit.
-        let middle = (a * d >> 64) + (b * c >> 64);
-        let carry = ((a * d & u128::from(u64::MAX)) + (b * c & u128::from(u64::MAX)) + (b * d >> 64)) >> 64;
-        Self(a * c + middle + carry)
+        let halves = |x: u128| (x >> 64, x & u128::from(u64::MAX));
+        let ((a, b), (c, d)) = (halves(self.0), halves(other.0));
+        let ((ad, ad_low), (bc, bc_low), (bd, _)) = (halves(a * d), halves(b * c), halves(b * d));
+        let carry = (ad_low + bc_low + bd) >> 64;
+        Self(a * c + ad + bc + carry)
     }
 }
 
@@ -136,11 +134,6 @@ impl<L: Law> Table<L> {
         }
         None
     }
-
-    /// Every outcome with a stored weight, and that weight in units of 2⁻⁶⁴.
-    pub(crate) fn weights(&self) -> &[u64] {
-        &self.weights
-    }
 }
 
 #[inline]
@@ -179,6 +172,7 @@ fn alias_table(weights: &[u64], remainder: u64, index_bits: u32) -> Box<[u64]> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use demur_exact::Rational;
 
     /// How many of the 2⁶⁴ words lead to each outcome, read off the entries.
     pub(crate) fn words_per_outcome(entries: &[u64], index_bits: u32) -> Vec<u128> {
@@ -233,6 +227,112 @@ pub(crate) mod tests {
     impl Words for Script {
         fn word(&mut self) -> u64 {
             if self.0.is_empty() { 0 } else { self.0.remove(0) }
+        }
+    }
+
+    /// The lines of a file of reference values, split into their columns.
+    pub(crate) fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
+        text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(',').collect())
+    }
+
+    /// Words written in hexadecimal.
+    pub(crate) fn hexadecimal(text: &str) -> Vec<u64> {
+        text.split(' ').map(|word| u64::from_str_radix(word, 16).unwrap()).collect()
+    }
+
+    const TABLES: &str = include_str!("../../tests/data/tables.csv");
+    const REMAINDERS: &str = include_str!("../../tests/data/remainders.csv");
+
+    /// The parameters for which there are reference values of a law, each once.
+    pub(crate) fn reference_parameters(law: &str) -> Vec<&'static str> {
+        let mut found: Vec<_> = rows(TABLES).filter(|row| row[0] == law).map(|row| row[1]).collect();
+        found.dedup();
+        assert!(!found.is_empty());
+        found
+    }
+
+    /// How many words of V a table asks for when V is given as so many: 128 digits at first, then
+    /// twice as many each time, and the given ones leave the boundary with the last word.
+    pub(crate) fn padded(mut words: Vec<u64>) -> Vec<u64> {
+        words.resize(words.len().next_power_of_two(), 0);
+        words
+    }
+
+    impl<L: Law> Table<L> {
+        /// A word that falls on this outcome; the last one is the remainder.
+        pub(crate) fn word_for(&self, outcome: u64) -> Option<u64> {
+            let mask = (1 << self.index_bits) - 1;
+            let column = |column: usize, entry: u64| {
+                let threshold = entry >> self.index_bits;
+                let high = if column as u64 == outcome && threshold > 0 {
+                    0
+                } else if entry & mask == outcome && threshold < 1 << (64 - self.index_bits) {
+                    threshold
+                } else {
+                    return None;
+                };
+                Some(high << self.index_bits | column as u64)
+            };
+            let word = self.entries.iter().enumerate().find_map(|(i, &entry)| column(i, entry));
+            word.inspect(|&word| assert_eq!(look_up(&self.entries, self.index_bits, word), outcome))
+        }
+
+        /// A word that falls on the remainder.
+        pub(crate) fn remainder_word(&self) -> u64 {
+            self.word_for((1 << self.index_bits) - 1).unwrap()
+        }
+
+        /// The table is what its law says, by the law's own certified probabilities.
+        pub(crate) fn check_consistency(&self) {
+            let counts = words_per_outcome(&self.entries, self.index_bits);
+            let (&rest, stored) = counts.split_last().unwrap();
+            assert_eq!(rest, u128::from(self.remainder));
+            assert_eq!(counts.iter().sum::<u128>(), 1 << 64);
+            assert!(stored[self.weights.len()..].iter().all(|&count| count == 0));
+            for (outcome, p) in self.law.probabilities(192).take(self.weights.len()).enumerate() {
+                let weight = self.weights[outcome];
+                assert_eq!(stored[outcome], u128::from(weight), "words that fall on outcome {outcome}");
+                let scaled = IBig::from(weight) << 128;
+                assert!(scaled <= *p.lower(), "outcome {outcome}: weight {weight} is above {p:?}");
+                let above = scaled + (IBig::from(2u8) << 128);
+                assert!(*p.upper() < above, "outcome {outcome}: weight {weight} is too far below {p:?}");
+            }
+            assert!(self.remainder <= 2 * self.weights.len() as u64 + 2, "remainder {}", self.remainder);
+        }
+
+        /// The table is what an independent computation says: selected weights, the
+        /// remainder, and outcomes of the slow path. Returns the numbers of comparisons.
+        pub(crate) fn check_against_reference(&self, law: [&str; 4]) -> (usize, usize) {
+            self.check_consistency();
+            let [mut weights, mut outcomes] = [0; 2];
+            for row in rows(TABLES).filter(|row| row[..4] == law) {
+                assert_eq!(row[4], self.index_bits.to_string(), "{law:?}");
+                let outcome: usize = row[5].parse().unwrap();
+                let p: Rational = row[6].parse().unwrap();
+                let missing = &(&p * &Rational::power_of_two(64)) - &Rational::from(self.weights[outcome]);
+                let small = !missing.is_negative() && missing < Rational::from(2u32);
+                assert!(small, "{law:?}: outcome {outcome} lacks {}", missing.to_f64());
+                weights += 1;
+            }
+            for row in rows(REMAINDERS).filter(|row| row[..4] == law) {
+                // With every weight at most ⌊2⁶⁴p⌋, an equal sum makes all of them equal.
+                assert_eq!(row[4], self.remainder.to_string(), "{law:?}");
+                let script = [vec![self.remainder_word()], hexadecimal(row[5])].concat();
+                let outcome = self.sample(&mut Script(script));
+                assert_eq!(outcome.to_string(), row[6], "{law:?} at {}", row[5]);
+                outcomes += 1;
+            }
+            (weights, outcomes)
+        }
+
+        /// A number that has left a boundary of this law after so many words, and its outcome.
+        pub(crate) fn reference_outcome(&self, law: [&str; 4], words: usize) -> (Vec<u64>, u64) {
+            let row = rows(REMAINDERS)
+                .filter(|row| row[..4] == law)
+                .find(|row| row[5].split(' ').count() == words)
+                .unwrap();
+            let script = [vec![self.remainder_word()], padded(hexadecimal(row[5]))].concat();
+            (script, row[6].parse().unwrap())
         }
     }
 

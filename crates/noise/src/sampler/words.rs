@@ -50,3 +50,45 @@ pub(crate) fn below<W: Words>(words: &mut W, bound: u64) -> u64 {
     }
     (product >> 64) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::table::tests::Script;
+
+    #[test]
+    fn a_uniform_number_draws_only_the_digits_it_is_asked_for() {
+        let mut words = Script(vec![1, 2, 3]);
+        let mut uniform = Uniform::with_prefix(&mut words, UBig::from(5u8), 3);
+        assert_eq!(uniform.prefix(3), (&UBig::from(5u8), 3));
+        assert_eq!(uniform.prefix(10), (&((UBig::from(5u8) << 64) | UBig::ONE), 67));
+        assert_eq!(uniform.prefix(67).1, 67);
+        assert_eq!(words.0, [2, 3]);
+    }
+
+    /// With words of 64 bits every answer of a small bound owns ⌊2⁶⁴/bound⌋ of them: the first
+    /// and last of these give it, and words that would be one too many are thrown away.
+    #[test]
+    fn numbers_below_a_bound_are_equally_likely() {
+        for bound in [1u64, 2, 3, 10, 1 << 32, (1 << 63) + 1, u64::MAX] {
+            let excess = (1u128 << 64) % u128::from(bound);
+            for answer in [0, bound / 2, bound - 1] {
+                // Words w with answer·2⁶⁴ + excess ≤ w·bound < (answer + 1)·2⁶⁴ count.
+                let first = ((u128::from(answer) << 64) + excess).div_ceil(u128::from(bound));
+                let last = ((u128::from(answer) + 1) << 64).div_ceil(u128::from(bound)) - 1;
+                assert_eq!(last - first + 1, (1u128 << 64) / u128::from(bound), "{answer} of {bound}");
+                for word in [first, last] {
+                    let mut words = Script(vec![word as u64, 77]);
+                    assert_eq!(below(&mut words, bound), answer);
+                    assert_eq!(words.0, [77]);
+                }
+                let wasted = (u128::from(answer) << 64).div_ceil(u128::from(bound));
+                if wasted < first {
+                    let mut words = Script(vec![wasted as u64, last as u64]);
+                    assert_eq!(below(&mut words, bound), answer);
+                    assert_eq!(words.0, [0u64; 0]);
+                }
+            }
+        }
+    }
+}

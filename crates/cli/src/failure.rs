@@ -1,0 +1,63 @@
+//! [`Failure`]: what a person reads when nothing was released.
+
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use demur_noise::{EntropyError, NoiseError};
+
+/// A mistake, what was found, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: &'static str,
+    message: String,
+    hint: Option<String>,
+}
+
+/// The reader of our output went away: not worth a word.
+const BROKEN_PIPE: &str = "cli.broken-pipe";
+
+impl Failure {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Tells what went wrong; misuse and failure exit with 2.
+    pub(crate) fn report(&self, to: &mut impl Write) -> ExitCode {
+        if self.code == BROKEN_PIPE {
+            return ExitCode::SUCCESS;
+        }
+        let mut text = format!("error[{}]: {}\n", self.code, self.message);
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("  hint: {hint}\n"));
+        }
+        text.push_str("  nothing was released\n");
+        // If even standard error is gone, the exit code has to do.
+        let _ = to.write_all(text.as_bytes());
+        ExitCode::from(2)
+    }
+}
+
+impl From<NoiseError> for Failure {
+    fn from(error: NoiseError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+impl From<EntropyError> for Failure {
+    fn from(error: EntropyError) -> Self {
+        Self::new("noise.entropy", error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Self::new(BROKEN_PIPE, "the reader of this output went away"),
+            _ => Self::new("cli.write", format!("the answer could not be written: {error}")),
+        }
+    }
+}

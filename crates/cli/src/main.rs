@@ -1,0 +1,36 @@
+//! `demur`: the command.
+
+mod args;
+mod failure;
+mod noise;
+mod output;
+mod plot;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Arguments, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let result = run(arguments.command, &mut out).and_then(|()| out.flush().map_err(Failure::from));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(&mut io::stderr().lock()),
+    }
+}
+
+fn run(command: Command, out: &mut impl Write) -> Result<(), Failure> {
+    match command {
+        Command::Noise(command) => noise::run(command, out),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "demur", &mut script);
+            Ok(out.write_all(&script)?)
+        }
+    }
+}

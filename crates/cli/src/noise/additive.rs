@@ -1,0 +1,269 @@
+//! Laplace, Gaussian and truncated Laplace noise from the command line.
+
+use std::io::Write;
+
+use demur_exact::Rational;
+use demur_noise::{Entropy, Gaussian, Laplace, Mechanism, Number, TruncatedLaplace};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::numbers::Numbers;
+use crate::args::{self, Common, Format};
+use crate::failure::Failure;
+use crate::output::{Facts, short};
+
+/// Values drawn between two writes.
+const BATCH: u64 = 1 << 14;
+/// A table shows at most this many values.
+const SHOWN: usize = 20;
+
+/// What is promised for one release, and how the noise is described.
+struct Plan {
+    mechanism: Box<dyn Mechanism>,
+    name: &'static str,
+    parameters: Vec<(&'static str, String)>,
+    epsilon: f64,
+    delta: Option<f64>,
+}
+
+pub(crate) fn laplace(args: &args::Laplace, out: &mut impl Write) -> Result<(), Failure> {
+    let numbers = Numbers::read(&args.numbers)?;
+    let (l1, epsilon) = (args.common.sensitivity.clone(), args.common.epsilon);
+    let mechanism = match numbers.whole {
+        true => Laplace::integers(numbers.len(), l1, epsilon)?,
+        false => Laplace::reals(numbers.len(), l1, epsilon)?,
+    };
+    let parameters = vec![("scale", show(&mechanism.scale()))];
+    let plan = Plan {
+        mechanism: Box::new(mechanism),
+        name: "laplace",
+        parameters,
+        epsilon: epsilon.value(),
+        delta: None,
+    };
+    plan.publish(&numbers, &args.common, out)
+}
+
+pub(crate) fn gaussian(args: &args::Gaussian, out: &mut impl Write) -> Result<(), Failure> {
+    let numbers = Numbers::read(&args.numbers)?;
+    let (l2_squared, epsilon) = (args.common.sensitivity.square(), args.common.epsilon);
+    let mechanism = match numbers.whole {
+        true => Gaussian::integers(numbers.len(), l2_squared, epsilon, args.delta, args.calibration)?,
+        false => Gaussian::reals(numbers.len(), l2_squared, epsilon, args.delta, args.calibration)?,
+    };
+    let parameters =
+        vec![("sigma", short(mechanism.sigma())), ("calibration", args.calibration.name().to_owned())];
+    let delta = Some(args.delta.value());
+    let plan = Plan {
+        mechanism: Box::new(mechanism),
+        name: "gaussian",
+        parameters,
+        epsilon: epsilon.value(),
+        delta,
+    };
+    plan.publish(&numbers, &args.common, out)
+}
+
+pub(crate) fn truncated_laplace(args: &args::TruncatedLaplace, out: &mut impl Write) -> Result<(), Failure> {
+    let numbers = Numbers::read(&args.numbers)?;
+    if numbers.len() > 1 {
+        let message = format!("truncated Laplace noise is for one number, but {} were given", numbers.len());
+        return Err(Failure::new("cli.values", message)
+            .hint("publish them one by one, or use `demur noise gaussian`"));
+    }
+    let (sensitivity, epsilon) = (args.common.sensitivity.clone(), args.common.epsilon);
+    let mechanism = match numbers.whole {
+        true => TruncatedLaplace::integer(sensitivity, epsilon, args.delta)?,
+        false => TruncatedLaplace::real(sensitivity, epsilon, args.delta)?,
+    };
+    let parameters = vec![("scale", show(&mechanism.scale())), ("bound", show(&mechanism.bound()))];
+    let delta = Some(args.delta.value());
+    let name = "truncated-laplace";
+    let plan = Plan { mechanism: Box::new(mechanism), name, parameters, epsilon: epsilon.value(), delta };
+    plan.publish(&numbers, &args.common, out)
+}
+
+/// A number that is exact when that is short.
+fn show(value: &Rational) -> String {
+    match value.to_decimal(6) {
+        Some(text) if text.len() <= 12 => text,
+        _ => short(value.to_f64()),
+    }
+}
+
+impl Plan {
+    fn publish(&self, numbers: &Numbers, common: &Common, out: &mut impl Write) -> Result<(), Failure> {
+        let steps = numbers.on(self.mechanism.lattice())?;
+        let mut entropy = Entropy::from_os()?;
+        let count = common.printing.count;
+        match common.printing.format {
+            Format::Table => self.table(&steps, count, &mut entropy, out),
+            Format::Json => self.json(&steps, count, &mut entropy, out),
+            Format::Lines => {
+                self.each(&steps, count, &mut entropy, |_, number| Ok(writeln!(out, "{number}")?))
+            }
+            Format::Csv if steps.len() == 1 => {
+                writeln!(out, "released")?;
+                self.each(&steps, count, &mut entropy, |_, number| Ok(writeln!(out, "{number}")?))
+            }
+            Format::Csv => {
+                writeln!(out, "index,released")?;
+                self.each(&steps, count, &mut entropy, |index, number| {
+                    Ok(writeln!(out, "{},{number}", index + 1)?)
+                })
+            }
+        }
+    }
+
+    /// Publishes `count` times, a batch at a time.
+    fn each(
+        &self,
+        steps: &[i64],
+        count: u64,
+        entropy: &mut Entropy,
+        mut take: impl FnMut(usize, &Number) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let batch = (BATCH / steps.len() as u64).max(1);
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(batch);
+            let release = self.mechanism.release_repeatedly(steps, now, entropy)?;
+            for (position, number) in release.value().iter().enumerate() {
+                take(position % steps.len(), number)?;
+            }
+            left -= now;
+        }
+        Ok(())
+    }
+
+    fn table(
+        &self,
+        steps: &[i64],
+        count: u64,
+        entropy: &mut Entropy,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        let mut shown = Vec::new();
+        let total = count.saturating_mul(steps.len() as u64);
+        if total > 1_000_000 {
+            let message = format!("a table of {total} values is not for people");
+            return Err(Failure::new("cli.count", message).hint("use --format lines"));
+        }
+        self.each(steps, count, entropy, |_, number| {
+            shown.push(number.to_string());
+            Ok(())
+        })?;
+        let mut facts = Facts::default();
+        let hidden = shown.len().saturating_sub(SHOWN);
+        shown.truncate(SHOWN);
+        let mut released = shown.join(", ");
+        if hidden > 0 {
+            released.push_str(&format!(" … and {hidden} more (--format lines shows all)"));
+        }
+        facts.add("released", released);
+        self.describe(count, &mut facts)?;
+        Ok(facts.print(out)?)
+    }
+
+    fn describe(&self, count: u64, facts: &mut Facts) -> Result<(), Failure> {
+        let mechanism = &self.mechanism;
+        let parameters: Vec<String> =
+            self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        facts.add("mechanism", format!("{}, {}", self.name, parameters.join(", ")));
+        if mechanism.lattice().exponent() != 0 {
+            let step = short(mechanism.lattice().value(1));
+            facts.add("lattice", format!("multiples of 2^{} (about {step})", mechanism.lattice().exponent()));
+        }
+        let error = mechanism.error(0.05)?;
+        let deviation = short(mechanism.standard_deviation());
+        facts.add(
+            "error",
+            format!("± {} in 95 of 100 cases (standard deviation {deviation})", short(error.each)),
+        );
+        if mechanism.dimensions() > 1 {
+            let all = mechanism.dimensions();
+            facts.add(
+                "",
+                format!("± {} for all {all} values together in 95 of 100 cases", short(error.joint)),
+            );
+        }
+        facts.add("loss", self.loss_of(1));
+        if count > 1 {
+            facts.add("total", format!("{count} releases cost {}", self.loss_of(count)));
+        }
+        Ok(())
+    }
+
+    fn loss_of(&self, count: u64) -> String {
+        let times = count as f64;
+        let epsilon = short_cost(self.epsilon * times);
+        match self.delta {
+            None => format!("ε = {epsilon}"),
+            Some(delta) => format!("ε = {epsilon}, δ = {}", short_cost(delta * times)),
+        }
+    }
+
+    fn json(
+        &self,
+        steps: &[i64],
+        count: u64,
+        entropy: &mut Entropy,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        let mut released = Vec::new();
+        self.each(steps, count, entropy, |_, number| {
+            // A decimal number is a JSON number: nothing is rounded.
+            released.push(RawValue::from_string(number.to_string()).map_err(json_failure)?);
+            Ok(())
+        })?;
+        let error = self.mechanism.error(0.05)?;
+        let answer = Answer {
+            mechanism: self.name,
+            released,
+            parameters: self.parameters.iter().cloned().collect(),
+            lattice_exponent: self.mechanism.lattice().exponent(),
+            standard_deviation: self.mechanism.standard_deviation(),
+            error_95: error.each,
+            joint_error_95: error.joint,
+            epsilon: self.epsilon,
+            delta: self.delta.unwrap_or(0.0),
+            count,
+            total_epsilon: self.epsilon * count as f64,
+            total_delta: self.delta.unwrap_or(0.0) * count as f64,
+            loss: self.mechanism.loss().repeat(count),
+        };
+        serde_json::to_writer_pretty(&mut *out, &answer).map_err(json_failure)?;
+        Ok(writeln!(out)?)
+    }
+}
+
+/// What JSON readers get.
+#[derive(Serialize)]
+struct Answer {
+    mechanism: &'static str,
+    released: Vec<Box<RawValue>>,
+    parameters: std::collections::BTreeMap<&'static str, String>,
+    lattice_exponent: i32,
+    standard_deviation: f64,
+    error_95: f64,
+    joint_error_95: f64,
+    epsilon: f64,
+    delta: f64,
+    count: u64,
+    total_epsilon: f64,
+    total_delta: f64,
+    loss: demur_core::PrivacyLoss,
+}
+
+fn json_failure(error: serde_json::Error) -> Failure {
+    match error.io_error_kind() {
+        Some(kind) => std::io::Error::from(kind).into(),
+        None => Failure::new("cli.json", error.to_string()),
+    }
+}
+
+/// A cost, with all its digits as long as they are few.
+fn short_cost(cost: f64) -> String {
+    let text = cost.to_string();
+    if text.len() <= 8 { text } else { short(cost) }
+}

@@ -1,0 +1,99 @@
+//! Private choice from the command line.
+
+use std::io::Write;
+use std::path::Path;
+
+use demur_noise::{Entropy, Exponential};
+use serde_json::json;
+
+use super::numbers::open;
+use crate::args::{self, Format};
+use crate::failure::Failure;
+use crate::output::{Facts, short};
+
+pub(crate) fn choose(args: &args::Exponential, out: &mut impl Write) -> Result<(), Failure> {
+    let (names, scores) = read(&args.scores)?;
+    let common = &args.common;
+    let mechanism = Exponential::new(common.sensitivity.clone(), common.epsilon)?.by(args.method.into());
+    let count = usize::try_from(common.printing.count).unwrap_or(usize::MAX);
+    let release = mechanism.choose_many(&scores, count, &mut Entropy::from_os()?)?;
+    let mut chosen = release.value().iter().map(|&index| names[index].as_str());
+    match common.printing.format {
+        Format::Lines => chosen.try_for_each(|name| Ok(writeln!(out, "{name}")?)),
+        Format::Csv => {
+            let mut writer = csv::Writer::from_writer(out);
+            let mut write =
+                |name: &str| writer.write_record([name]).map_err(|e| std::io::Error::other(e).into());
+            write("candidate")?;
+            chosen.try_for_each(write)
+        }
+        Format::Json => {
+            let answer = json!({
+                "mechanism": args.method.name(), "chosen": chosen.collect::<Vec<_>>(),
+                "candidates": names.len(), "epsilon": common.epsilon.value(), "count": count,
+                "loss": release.loss(),
+            });
+            Ok(writeln!(out, "{answer:#}")?)
+        }
+        Format::Table => {
+            let mut facts = Facts::default();
+            let mut shown: Vec<&str> = chosen.take(20).collect();
+            let more = format!("… and {} more (--format lines shows all)", count.saturating_sub(20));
+            if count > 20 {
+                shown.push(&more);
+            }
+            facts.add("chosen", shown.join(", "));
+            facts.add("mechanism", format!("{} over {} candidates", args.method.name(), names.len()));
+            let error = short(mechanism.error(0.05, names.len() as u64, 1));
+            facts.add("error", format!("within {error} of the best score in at least 95 of 100 cases"));
+            facts.add("loss", format!("ε = {}", common.epsilon.value()));
+            if count > 1 {
+                let total = short(common.epsilon.value() * count as f64);
+                facts.add("total", format!("{count} choices cost ε = {total}"));
+            }
+            Ok(facts.print(out)?)
+        }
+    }
+}
+
+impl args::SelectionMethod {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Exponential => "exponential",
+            Self::PermuteAndFlip => "permute-and-flip",
+        }
+    }
+}
+
+/// Candidates and their scores.
+fn read(path: &Path) -> Result<(Vec<String>, Vec<f64>), Failure> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .from_reader(open(path)?);
+    let (mut names, mut scores) = (Vec::new(), Vec::new());
+    for (index, record) in reader.records().enumerate() {
+        let bad = |found: &str| {
+            let message = format!("line {} of `{}` {found}", index + 1, path.display());
+            Failure::new("cli.scores", message).hint("write one `candidate,score` on each line")
+        };
+        let record = record.map_err(|error| bad(&format!("cannot be read: {error}")))?;
+        if record.len() != 2 {
+            return Err(bad(&format!("has {} fields instead of 2", record.len())));
+        }
+        if index == 0 && record[1].eq_ignore_ascii_case("score") {
+            continue;
+        }
+        let score: f64 = record[1].parse().map_err(|_| bad("has a score that is not a number"))?;
+        if !score.is_finite() {
+            return Err(bad("has a score that is not finite"));
+        }
+        names.push(record[0].to_owned());
+        scores.push(score);
+    }
+    if names.is_empty() {
+        return Err(Failure::new("cli.scores", format!("`{}` names no candidate", path.display())));
+    }
+    Ok((names, scores))
+}

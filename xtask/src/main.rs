@@ -1,0 +1,59 @@
+//! `cargo xtask`: what the project does to itself.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells people what it does")]
+
+mod tidy;
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+const HELP: &str = "\
+cargo xtask test        every test: unit, integration, documentation, tidy
+cargo xtask test long   the same with ten million draws per statistical test
+cargo xtask tidy        only the rules of the house
+cargo xtask ci          what CI runs: format, lints, every test, documentation";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["test"] => test(false),
+        ["test", "long"] => test(true),
+        ["tidy"] => tidy::check(),
+        ["ci"] => ci(),
+        _ => Err(HELP.to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test(long: bool) -> Result<(), String> {
+    tidy::check()?;
+    let environment: &[_] = if long { &[("DEMUR_LONG_TESTS", "1")] } else { &[] };
+    cargo(&["test", "--workspace", "--locked"], environment)
+}
+
+fn ci() -> Result<(), String> {
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
+    test(false)?;
+    let strict = [("RUSTDOCFLAGS", "-D warnings")];
+    cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"], &strict)
+}
+
+/// Runs cargo and says how long it took.
+fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    let name = format!("cargo {}", arguments.join(" "));
+    println!("── {name}");
+    let start = Instant::now();
+    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let status = Command::new(program).args(arguments).envs(environment.iter().copied()).status();
+    let status = status.map_err(|error| format!("{name} could not be started: {error}"))?;
+    println!("── {} s", start.elapsed().as_secs());
+    if status.success() { Ok(()) } else { Err(format!("{name} failed")) }
+}
