@@ -137,7 +137,7 @@ fn samplers_forbid_floats(broken: &mut Vec<String>) {
     }
 }
 
-/// Every [Key1999] in the code is an entry of docs/references.md.
+/// Every key such as `Dwork2006` that stands in brackets in the code is an entry of docs/references.md.
 fn references_exist(files: &[PathBuf], broken: &mut Vec<String>) {
     let known = fs::read_to_string("docs/references.md").unwrap_or_default();
     let mut missing = BTreeSet::new();
@@ -150,11 +150,15 @@ fn references_exist(files: &[PathBuf], broken: &mut Vec<String>) {
 
 /// `Dwork2006` and the like, where they stand in brackets.
 fn keys(text: &str) -> impl Iterator<Item = &str> {
-    text.split('[').skip(1).filter_map(|rest| rest.split_once(']')).map(|(key, _)| key).filter(|key| {
-        let (name, year) = key.split_at_checked(key.len().saturating_sub(4)).unwrap_or(("", ""));
-        let named = name.len() > 2 && name.starts_with(|c: char| c.is_ascii_uppercase());
-        named && name.chars().all(|c| c.is_ascii_alphabetic()) && year.chars().all(|c| c.is_ascii_digit())
-    })
+    text.split('[')
+        .skip(1)
+        .filter_map(|rest| rest.split_once(']'))
+        .map(|(key, _)| key.trim_end_matches('\\'))
+        .filter(|key| {
+            let (name, year) = key.split_at_checked(key.len().saturating_sub(4)).unwrap_or(("", ""));
+            let named = name.len() > 2 && name.starts_with(|c: char| c.is_ascii_uppercase());
+            named && name.chars().all(|c| c.is_ascii_alphabetic()) && year.chars().all(|c| c.is_ascii_digit())
+        })
 }
 
 /// Each row of docs/theory.md names files that exist and tests they contain.

@@ -2,48 +2,46 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A contestant runs at least this often …
-const MIN_ROUNDS: u32 = 3;
-/// … and again while it has used less CPU time than this, in nanoseconds.
-const ENOUGH: f64 = 0.4e9;
+/// Every contestant of a row gets as many turns as the others …
+const TURNS: u32 = 5;
+/// … and repeats its work until a turn has lasted this long, in nanoseconds.
+const TURN: f64 = 0.1e9;
 
 /// Something to time: `run` does the work for `items` items.
 pub struct Contestant<'a> {
     items: usize,
     run: Box<dyn FnMut() + 'a>,
-    rounds: u32,
-    spent: f64,
     best: f64,
 }
 
 impl<'a> Contestant<'a> {
     pub fn new(items: usize, run: impl FnMut() + 'a) -> Self {
-        Self { items, run: Box::new(run), rounds: 0, spent: 0.0, best: f64::INFINITY }
-    }
-
-    fn is_done(&self) -> bool {
-        self.rounds >= MIN_ROUNDS && self.spent >= ENOUGH
+        Self { items, run: Box::new(run), best: f64::INFINITY }
     }
 
     fn take_turn(&mut self) {
         let start = thread_nanoseconds();
-        (self.run)();
-        let time = thread_nanoseconds() - start;
-        self.rounds += 1;
-        self.spent += time;
-        self.best = self.best.min(time);
+        let (mut rounds, mut spent) = (0, 0.0);
+        while spent < TURN {
+            (self.run)();
+            rounds += 1;
+            spent = thread_nanoseconds() - start;
+        }
+        self.best = self.best.min(spent / (rounds * self.items) as f64);
     }
 }
 
-/// Nanoseconds of this thread's CPU time per item: each contestant's best round.
+/// Nanoseconds of this thread's CPU time per item: the mean of each contestant's best turn.
 ///
-/// Contestants take turns, so that a slow or fast minute of the machine falls on
-/// all of them. The best round is the one least disturbed by others.
+/// Contestants take turns, so that a slow minute of the machine falls on all of them. A
+/// turn is a mean over at least [`TURN`], also for those who could do the work in a
+/// thousandth of that: the best of many short rounds would flatter the fast ones,
+/// who would find a quiet moment where a slow one cannot.
 pub fn race<const N: usize>(mut contestants: [Contestant<'_>; N]) -> [f64; N] {
-    while contestants.iter().any(|c| !c.is_done()) {
-        contestants.iter_mut().filter(|c| !c.is_done()).for_each(Contestant::take_turn);
+    for _ in 0..TURNS {
+        contestants.iter_mut().for_each(Contestant::take_turn);
     }
-    contestants.map(|c| c.best / c.items as f64)
+    contestants.map(|c| c.best)
 }
 
 fn thread_nanoseconds() -> f64 {

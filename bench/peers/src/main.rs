@@ -1,7 +1,7 @@
 //! demur's samplers beside published ones: one run, one thread, one table.
 //!
-//! Every figure is nanoseconds of CPU time per item, best of several rounds that the
-//! contestants of a row take in turns (`clock.rs`). Tables and measurements are built
+//! Every figure is nanoseconds of CPU time per item: the best of five turns that the
+//! contestants of a row take one after the other (`clock.rs`). Tables and measurements are built
 //! before the clock starts, on both sides. What comes out goes into `black_box`.
 //!
 //! * *noise*: 10⁵ draws into a vector that is there already. Ours: `fill`. opendp: its
@@ -37,6 +37,9 @@ const DIMENSIONS: usize = 100_000;
 /// Items in a round of a slow contestant that is called once per number.
 const FEW: usize = 10_000;
 const CANDIDATES: usize = 1_000_000;
+
+/// A peer's measurement, ready to be called.
+pub type Function<X, Y> = Box<dyn Fn(&X) -> Y>;
 
 /// Which noise.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -266,7 +269,7 @@ fn scalar_release(law: Law) -> Result<Row, Box<dyn Error>> {
 fn choice(method: Method, name: &str) -> Result<Row, Box<dyn Error>> {
     let scores = scores();
     let ours = Exponential::new("1".parse()?, Epsilon::new(1.0)?)?.by(method);
-    let peer: Box<dyn Fn(&Vec<f64>) -> usize> = match method {
+    let peer: Function<Vec<f64>, usize> = match method {
         Method::Exponential => Box::new(opendp_peer::exponential(2.0)),
         Method::PermuteAndFlip => Box::new(opendp_peer::permute_and_flip(2.0)),
     };

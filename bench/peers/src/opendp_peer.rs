@@ -7,7 +7,7 @@ use opendp::measures::{MaxDivergence, ZeroConcentratedDivergence};
 use opendp::metrics::{AbsoluteDistance, L1Distance, L2Distance, LInfDistance};
 use opendp::traits::samplers::{sample_discrete_gaussian, sample_discrete_laplace};
 
-use crate::Law;
+use crate::{Function, Law};
 
 /// One draw of whole-number noise: the sampler below every measurement.
 pub fn draw(law: Law, scale: &RBig) -> dashu::integer::IBig {
@@ -19,7 +19,7 @@ pub fn draw(law: Law, scale: &RBig) -> dashu::integer::IBig {
 }
 
 /// A measurement on vectors of whole numbers.
-pub fn integers(law: Law, scale: f64) -> Box<dyn Fn(&Vec<i64>) -> Vec<i64>> {
+pub fn integers(law: Law, scale: f64) -> Function<Vec<i64>, Vec<i64>> {
     let domain = VectorDomain::new(AtomDomain::<i64>::default());
     match law {
         Law::Laplace => {
@@ -38,7 +38,7 @@ pub fn integers(law: Law, scale: f64) -> Box<dyn Fn(&Vec<i64>) -> Vec<i64>> {
 }
 
 /// A measurement on one whole number.
-pub fn integer(law: Law, scale: f64) -> Box<dyn Fn(&i64) -> i64> {
+pub fn integer(law: Law, scale: f64) -> Function<i64, i64> {
     let domain = AtomDomain::<i64>::default();
     match law {
         Law::Laplace => {
@@ -57,12 +57,7 @@ pub fn integer(law: Law, scale: f64) -> Box<dyn Fn(&i64) -> i64> {
 }
 
 /// A measurement on vectors of doubles, on the grid 2^`grid` (its own choice: 2^−1074).
-pub fn reals(
-    law: Law,
-    dimensions: usize,
-    scale: f64,
-    grid: Option<i32>,
-) -> Box<dyn Fn(&Vec<f64>) -> Vec<f64>> {
+pub fn reals(law: Law, dimensions: usize, scale: f64, grid: Option<i32>) -> Function<Vec<f64>, Vec<f64>> {
     let domain = VectorDomain::new(AtomDomain::<f64>::new_non_nan()).with_size(dimensions);
     match law {
         Law::Laplace => {
@@ -83,8 +78,8 @@ pub fn reals(
 /// A choice by permute-and-flip.
 pub fn permute_and_flip(scale: f64) -> impl Fn(&Vec<f64>) -> usize {
     let domain = VectorDomain::new(AtomDomain::<f64>::new_non_nan());
-    let choice = make_noisy_max(domain, LInfDistance::default(), MaxDivergence, scale, false)
-        .expect("a legal scale");
+    let choice =
+        make_noisy_max(domain, LInfDistance::default(), MaxDivergence, scale, false).expect("a legal scale");
     move |scores| choice.invoke(scores).expect("finite scores")
 }
 

@@ -32,12 +32,12 @@ impl Row {
     }
 
     fn print(&self) {
-        let nanoseconds = |time: Option<f64>| time.map_or("–".into(), |t| number(t));
+        let nanoseconds = |time: Option<f64>| time.map_or("–".into(), number);
         let ratio = |ratio: f64, sign: &str| {
             if ratio.is_nan() { "–".into() } else { format!("{}{sign}", number(ratio)) }
         };
         println!(
-            "| {:<43} | {:>6} | {:>8} | {:>7} | {:>6} | {:>6} |",
+            "| {:<47} | {:>6} | {:>8} | {:>7} | {:>6} | {:>6} |",
             self.what,
             number(self.ours),
             nanoseconds(self.opendp),
@@ -74,7 +74,7 @@ impl Report {
 
     pub fn print(&self) {
         println!(
-            "| {:<43} | {:>6} | {:>8} | {:>7} | {:>6} | {:>6} |",
+            "| {:<47} | {:>6} | {:>8} | {:>7} | {:>6} | {:>6} |",
             "ns per item", "ours", "opendp", "faster", "floats", "ratio"
         );
         println!("|---|---:|---:|---:|---:|---:|");
@@ -91,7 +91,8 @@ impl Report {
     fn print_targets(&self) {
         println!("| target | Laplace | Gaussian |");
         println!("|---|---|---|");
-        let at_least = |least: f64| move |row: &Row| Check::new(row.times_faster() >= least, row.times_faster(), "×");
+        let at_least =
+            |least: f64| move |row: &Row| Check::new(row.times_faster() >= least, row.times_faster(), "×");
         let below = |most: f64| move |row: &Row| Check::new(row.ours <= most, row.ours, " ns");
         let floats = |row: &Row| Check::new(row.times_floats() <= 2.0, row.times_floats(), "×");
         let both = |target: &str, rows: [&str; 2], check: &dyn Fn(&Row) -> Check| {
@@ -101,7 +102,11 @@ impl Report {
         let noise = ["noise: Laplace, scale 10", "noise: Gaussian, scale 10"];
         let large = ["noise: Laplace, scale 2^40", "noise: Gaussian, scale 2^40"];
         both("integer noise, scale 10: ≥ 150× opendp", noise, &at_least(150.0));
-        both("integer release, scale 10: ≥ 150× opendp", ["integers: Laplace", "integers: Gaussian"], &at_least(150.0));
+        both(
+            "integer release, scale 10: ≥ 150× opendp",
+            ["integers: Laplace", "integers: Gaussian"],
+            &at_least(150.0),
+        );
         both("integer noise, scale 10: ≤ 2× the time of floats", noise, &floats);
         println!(
             "| release of reals: ≥ 400× opendp (Laplace), ≥ 1000× (Gaussian) | {} | {} |",
@@ -110,6 +115,11 @@ impl Report {
         );
         both("noise at scale 2^40: ≤ 60 ns", large, &below(60.0));
         both("scalar draw: ≤ 60 ns", ["scalar: draw Laplace", "scalar: draw Gaussian"], &below(60.0));
+        both(
+            "scalar release: ≤ 60 ns",
+            ["scalar: release Laplace", "scalar: release Gaussian"],
+            &below(60.0),
+        );
         both("stretch: integer noise ≥ 300× opendp", noise, &at_least(300.0));
         both("stretch: integer noise ≤ 7 ns", noise, &below(7.0));
         println!();

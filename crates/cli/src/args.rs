@@ -8,6 +8,11 @@ use demur_core::{Delta, Epsilon};
 use demur_exact::Rational;
 use demur_noise::{Calibration, Method};
 
+use crate::failure::Failure;
+
+/// Values that a table or JSON may hold.
+const MAX_GATHERED: u64 = 10_000_000;
+
 /// Answers questions about everyone and declines to speak about anyone.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, propagate_version = true)]
@@ -160,6 +165,19 @@ pub(crate) struct Printing {
     /// A table for people, one value per line, JSON or CSV for programs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+impl Printing {
+    /// Lines and CSV are streamed without end; tables and JSON have to fit into memory.
+    pub(crate) fn check(&self, values_each: u64) -> Result<(), Failure> {
+        let total = self.count.saturating_mul(values_each);
+        let streamed = matches!(self.format, Format::Lines | Format::Csv);
+        if streamed || total <= MAX_GATHERED {
+            return Ok(());
+        }
+        let message = format!("{total} values are too many to gather (at most {MAX_GATHERED})");
+        Err(Failure::new("cli.count", message).hint("use --format lines or csv"))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 
+/// A table shows at most this many values side by side.
+const SHOWN: usize = 20;
+
 /// Two columns of text: what, and the answer.
 #[derive(Default)]
 pub(crate) struct Facts {
@@ -41,6 +44,16 @@ pub(crate) fn print_columns(out: &mut impl Write, header: &[&str], rows: &[Vec<S
     };
     line(header.to_vec())?;
     rows.iter().try_for_each(|row| line(row.iter().map(String::as_str).collect()))
+}
+
+/// Values side by side, and how many more there are.
+pub(crate) fn first_few(values: &[impl AsRef<str>]) -> String {
+    let shown: Vec<&str> = values.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    let hidden = values.len() - shown.len();
+    match hidden {
+        0 => shown.join(", "),
+        _ => format!("{} … and {hidden} more (--format lines shows all)", shown.join(", ")),
+    }
 }
 
 /// A double with four significant digits, without an exponent where people can read it.

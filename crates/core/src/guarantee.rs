@@ -10,7 +10,7 @@
 //! With δ = 0 the guarantee is pure, and it is the same to ask that no single output
 //! gets more than e^ε times as likely. For δ > 0 it is not the same.
 //!
-//! **References.** [Dwork2014].
+//! **References.** \[Dwork2014\].
 
 use std::fmt;
 

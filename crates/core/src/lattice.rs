@@ -98,9 +98,17 @@ impl Lattice {
     }
 
     /// The whole number of steps nearest to a double, halves going up: ⌊x/g + ½⌋, exactly.
+    #[inline]
     pub fn quantise(self, value: f64) -> Result<i64, Error> {
         let (mantissa, exponent) = float::decompose(value).ok_or_else(not_finite)?;
-        let mantissa = if value.is_sign_negative() { -i128::from(mantissa) } else { mantissa.into() };
+        // 53 bits and a shift that stays within 62: no need for wider numbers.
+        let small = if value.is_sign_negative() { -(mantissa as i64) } else { mantissa as i64 };
+        match exponent - self.exponent {
+            shift @ -61..0 => return Ok((small + (1 << (-shift - 1))) >> -shift),
+            shift @ 0..=9 => return Ok(small << shift),
+            _ => {}
+        }
+        let mantissa = i128::from(small);
         let steps = match exponent - self.exponent {
             shift if mantissa == 0 || shift < -64 => Some(0), // less than half a step
             shift @ ..0 => Some((mantissa + (1 << (-shift - 1))) >> -shift),
@@ -121,9 +129,15 @@ impl Lattice {
     /// The conversion of a whole number rounds correctly, and a power of two changes no digit:
     /// no multiple of g other than 0 is below 2⁻¹⁰⁰⁰.
     #[expect(clippy::float_arithmetic, reason = "the one conversion of a finished answer")]
+    #[inline]
     pub fn value(self, steps: i128) -> f64 {
         let step = f64::from_bits(((1023 + self.exponent) as u64) << 52);
-        steps as f64 * step
+        // Most answers fit 64 bits, which the machine converts by itself.
+        let number = match i64::try_from(steps) {
+            Ok(steps) => steps as f64,
+            Err(_) => wide_to_f64(steps),
+        };
+        number * step
     }
 
     /// `steps` · g as a fraction.
@@ -242,6 +256,13 @@ impl TryFrom<Unchecked> for Lattice {
     fn try_from(read: Unchecked) -> Result<Self, Error> {
         Self::new(read.exponent)
     }
+}
+
+/// Kept apart, or both conversions would run for every number.
+#[cold]
+#[inline(never)]
+fn wide_to_f64(steps: i128) -> f64 {
+    steps as f64
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@
 //! |---|---|
 //! | how much may leak | [`Epsilon`], [`Delta`], [`Rho`], and [`Guarantee`] for the pair |
 //! | what one use costs, as data | [`PrivacyLoss`], made of [`Part`]s when composed |
+//! | the same as a line of text | `"gaussian(sigma=5)*100 + pure(0.1)".parse::<PrivacyLoss>()` and `to_string()` |
 //! | what is published | [`Release`] |
 //! | a mechanism small enough to check by hand | [`OutputPair`] |
 //! | which datasets must look alike | [`Adjacency`] of [`Histogram`]s over a [`Domain`] |

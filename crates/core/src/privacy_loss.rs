@@ -8,6 +8,7 @@
 //! added, never removed, never renamed and never given a new meaning.
 
 mod language;
+mod reader;
 
 use demur_exact::Rational;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,6 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// Parameters are exact, and written as text so that no reader rounds them. What is
 /// read is checked; what is built by hand can be, with [`check`](Self::check).
+/// People write a loss in the [loss language](#impl-FromStr-for-PrivacyLoss).
 ///
 /// ```
 /// use demur_core::PrivacyLoss;
@@ -26,8 +28,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// let both = sum.repeat(100).compose(count.repeat(3));
 /// assert_eq!(
 ///     both.to_string(),
-///     "gaussian(variance=25, sensitivity_squared=1)*100 + pure(0.1)*3",
+///     "gaussian(variance=25, sensitivity=1)*100 + pure(0.1)*3",
 /// );
+/// assert_eq!("gaussian(sigma=5)*100 + 3*pure(0.1)".parse(), Ok(both));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(remote = "Self", tag = "mechanism", rename_all = "kebab-case", deny_unknown_fields)]
@@ -170,7 +173,7 @@ impl PrivacyLoss {
     ///
     /// let week = PrivacyLoss::Exponential { epsilon: Rational::new(1, 2) }.repeat(7);
     /// assert_eq!(week.clone().repeat(52).to_string(), "exponential(0.5)*364");
-    /// assert_eq!(week.repeat(0).to_string(), "pure(0)");
+    /// assert_eq!(week.repeat(0).to_string(), "composed()");
     /// ```
     #[must_use]
     pub fn repeat(self, count: u64) -> Self {
@@ -299,13 +302,13 @@ mod tests {
             (
                 Approximate { epsilon: q("1/3"), delta: q("1e-6") },
                 r#"{"mechanism":"approximate","epsilon":"1/3","delta":"0.000001"}"#,
-                "approximate(epsilon=1/3, delta=0.000001)",
+                "approx(epsilon=1/3, delta=0.000001)",
                 None,
             ),
             (
                 ZeroConcentrated { rho: q("0.5") },
                 r#"{"mechanism":"zero-concentrated","rho":"0.5"}"#,
-                "zero_concentrated(0.5)",
+                "zcdp(0.5)",
                 None,
             ),
             (
@@ -335,13 +338,13 @@ mod tests {
             (
                 gaussian(),
                 r#"{"mechanism":"gaussian","variance":"25","l2_squared":"1"}"#,
-                "gaussian(variance=25, sensitivity_squared=1)",
+                "gaussian(variance=25, sensitivity=1)",
                 None,
             ),
             (
                 DiscreteGaussian { variance: q("25"), l2_squared: q("4"), dimensions: 4 },
                 r#"{"mechanism":"discrete-gaussian","variance":"25","l2_squared":"4","dimensions":4}"#,
-                "discrete_gaussian(variance=25, sensitivity_squared=4, dimensions=4)",
+                "discrete_gaussian(variance=25, sensitivity=2, dimensions=4)",
                 None,
             ),
             (
@@ -371,7 +374,7 @@ mod tests {
             (
                 Subsampled { rate: q("0.01"), inner: Box::new(gaussian()) },
                 r#"{"mechanism":"subsampled","rate":"0.01","inner":{"mechanism":"gaussian","variance":"25","l2_squared":"1"}}"#,
-                "subsampled(rate=0.01, gaussian(variance=25, sensitivity_squared=1))",
+                "subsampled(rate=0.01, gaussian(variance=25, sensitivity=1))",
                 None,
             ),
             (
@@ -453,7 +456,7 @@ mod tests {
     #[test]
     fn equal_losses_are_counted_together() {
         let loss = gaussian().repeat(2).compose(pure("1")).compose(gaussian());
-        assert_eq!(loss.to_string(), "gaussian(variance=25, sensitivity_squared=1)*3 + pure(1)");
+        assert_eq!(loss.to_string(), "gaussian(variance=25, sensitivity=1)*3 + pure(1)");
         assert_eq!(pure("1").repeat(1), pure("1"));
         assert_eq!(pure("1").compose(pure("2").repeat(0)), pure("1"));
     }

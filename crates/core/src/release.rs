@@ -7,7 +7,7 @@
 //! **Why.** Pr[f(A(x)) ∈ E] = Pr[A(x) ∈ f⁻¹(E)]: every event about the new output is an
 //! event about the old one, for which the guarantee already holds.
 //!
-//! **References.** [Dwork2014].
+//! **References.** \[Dwork2014\].
 
 use serde::{Deserialize, Serialize};
 

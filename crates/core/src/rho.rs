@@ -6,7 +6,7 @@
 //! **Why.** ρ adds up under composition, and Gaussian noise of variance σ² for an
 //! ℓ2 sensitivity Δ has ρ = Δ² / 2σ² exactly.
 //!
-//! **References.** [Bun2016].
+//! **References.** \[Bun2016\].
 
 use demur_exact::Rational;
 

@@ -20,6 +20,7 @@ const ERROR_VISIBLE: f64 = f64::MIN_POSITIVE * (1u64 << 60) as f64;
 /// ```
 ///
 /// The sign is dropped: callers that accept negative numbers read it themselves.
+#[inline]
 pub fn decompose(value: f64) -> Option<(u64, i32)> {
     if !value.is_finite() {
         return None;

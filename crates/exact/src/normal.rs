@@ -18,7 +18,7 @@
 //! positive, so two neighbouring convergents enclose it. For small x,
 //! M(x) = √(π/2)·e^(x²/2) − Σ x^(2n+1)/(2n+1)!!, whose tail is geometric.
 //!
-//! **References.** [Balle2018] Theorem 8 for the profile, and [Abramowitz1964]
+//! **References.** \[Balle2018\] Theorem 8 for the profile, and \[Abramowitz1964\]
 //! 26.2.14 for the continued fraction.
 
 use dashu_base::BitTest;
@@ -217,12 +217,24 @@ pub fn gaussian_sigma(epsilon: &Rational, delta: &Rational) -> f64 {
         }
         let newton = guess - (value - target) / slope;
         let next = if newton > low && newton < high { newton } else { (low + high) / 2.0 };
-        if (next - guess).abs() < 1e-15 * guess.abs().max(1.0) || high - low < 1e-16 {
+        let step = (next - guess).abs();
+        guess = next;
+        if step < 1e-6 {
             break;
         }
-        guess = next;
     }
-    certify(epsilon, delta, (-guess).exp())
+    let mu = refine(epsilon, delta, refine(epsilon, delta, guess.exp()));
+    certify(epsilon, delta, 1.0 / mu)
+}
+
+/// One more step of Newton's, on δ itself: a relative error of e becomes one of about e².
+fn refine(epsilon: &Rational, delta: &Rational, mu: f64) -> f64 {
+    let Ok(exact) = Rational::try_from(mu) else { return mu };
+    let profile = gaussian_delta(epsilon, &exact);
+    let value = Rational::dyadic(profile.lower().clone(), -(profile.bits() as i64));
+    let excess = (&(&value - delta) / delta).to_f64();
+    let (_, slope) = log_profile(epsilon, mu.ln());
+    mu * (1.0 - excess / slope)
 }
 
 /// The first σ at or above `sigma` whose certified δ(ε) is at most `delta`.
@@ -259,7 +271,8 @@ fn log_profile(epsilon: &Rational, log_mu: f64) -> (f64, f64) {
 fn first_guess(epsilon: f64, log_delta: f64) -> f64 {
     let flat = log_delta + 0.92;
     let root = (-2.0 * log_delta).sqrt();
-    let steep = (root.mul_add(root, 2.0 * epsilon).sqrt() - root).ln();
+    // √(root² + 2ε) − root, without its cancellation.
+    let steep = (2.0 * epsilon / (root.mul_add(root, 2.0 * epsilon).sqrt() + root)).ln();
     flat.max(steep)
 }
 

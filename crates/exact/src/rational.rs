@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::float;
 
 /// Decimal exponents beyond this are refused: no double reaches them.
-const MAX_EXPONENT: i64 = 5_000;
+const MAX_EXPONENT: u64 = 5_000;
 /// Digits of one number beyond this are refused.
 const MAX_DIGITS: usize = 10_000;
 
@@ -288,7 +288,10 @@ fn decimal(text: &str) -> Option<Rational> {
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits: String = [whole, fraction].concat().replace('_', "");
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) || exponent.abs() > MAX_EXPONENT {
+    if digits.is_empty()
+        || !digits.bytes().all(|b| b.is_ascii_digit())
+        || exponent.unsigned_abs() > MAX_EXPONENT
+    {
         return None;
     }
     let mantissa = UBig::from_str_radix(&digits, 10).ok()?;
@@ -377,7 +380,21 @@ mod tests {
 
     #[test]
     fn what_is_not_a_number_is_refused() {
-        for text in ["", "-", "nan", "inf", "1/0", "1e", "1e99999", "0x10", "1,5", "1.2.3", "--1", "e5"] {
+        for text in [
+            "",
+            "-",
+            "nan",
+            "inf",
+            "1/0",
+            "1e",
+            "1e99999",
+            "1e-9223372036854775808",
+            "0x10",
+            "1,5",
+            "1.2.3",
+            "--1",
+            "e5",
+        ] {
             assert!(text.parse::<Rational>().is_err(), "{text}");
         }
     }

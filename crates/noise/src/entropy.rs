@@ -19,10 +19,8 @@ use zeroize::Zeroize;
 
 use crate::sampler::Words;
 
-const POOL_WORDS: usize = 512;
+const POOL_BYTES: usize = 4096;
 const KEY_BYTES: usize = 32;
-/// The next key is taken from the first words of each pool.
-const KEY_WORDS: usize = KEY_BYTES / 8;
 /// Fresh bytes from the operating system are mixed in after this many refills (16 MiB).
 pub const REFILLS_PER_SEED: u32 = 4096;
 
@@ -37,7 +35,8 @@ pub const REFILLS_PER_SEED: u32 = 4096;
 ///
 /// It cannot be seeded, copied or printed.
 pub struct Entropy {
-    pool: Box<[u64; POOL_WORDS]>,
+    pool: Box<[u8; POOL_BYTES]>,
+    /// Where the next word begins; a multiple of 8.
     next: usize,
     key: [u8; KEY_BYTES],
     refills: u32,
@@ -66,8 +65,8 @@ impl Entropy {
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).map_err(|error| EntropyError(error.to_string()))?;
         Ok(Self {
-            pool: Box::new([0; POOL_WORDS]),
-            next: POOL_WORDS,
+            pool: Box::new([0; POOL_BYTES]),
+            next: POOL_BYTES,
             key,
             refills: 0,
             fork: forkguard::new(),
@@ -81,15 +80,12 @@ impl Entropy {
             self.reseed();
         }
         self.refills += 1;
-        let mut stream = [0; POOL_WORDS * 8];
-        ChaCha20::new(&self.key.into(), &[0; 12].into()).write_keystream(&mut stream);
-        self.key.copy_from_slice(&stream[..KEY_BYTES]);
-        for (word, bytes) in self.pool.iter_mut().zip(stream.as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        stream.zeroize();
-        self.pool[..KEY_WORDS].zeroize();
-        self.next = KEY_WORDS;
+        // Straight into the pool: a copy would have to be erased again, byte by byte.
+        ChaCha20::new(&self.key.into(), &[0; 12].into()).write_keystream(&mut *self.pool);
+        let next_key = &mut self.pool[..KEY_BYTES];
+        self.key.copy_from_slice(next_key);
+        next_key.zeroize();
+        self.next = KEY_BYTES;
     }
 
     /// Mixes fresh bytes into the key.
@@ -114,11 +110,12 @@ impl Words for Entropy {
     #[inline]
     fn word(&mut self) -> u64 {
         let forked = self.fork.detected_fork();
-        if forked || self.next >= POOL_WORDS {
+        if forked || self.next >= POOL_BYTES {
             self.refill(forked);
         }
-        let word = self.pool[self.next];
-        self.next += 1;
+        let (words, _) = self.pool.as_chunks();
+        let word = u64::from_le_bytes(words[self.next / 8]);
+        self.next += 8;
         word
     }
 }
@@ -149,7 +146,7 @@ mod tests {
         let first = entropy.word();
         assert_eq!(first.to_le_bytes(), expected[32..40]);
         assert_eq!(entropy.key, expected[..32]);
-        assert_eq!(entropy.pool[..4], [0; 4], "the next key must not stay in the pool");
+        assert_eq!(entropy.pool[..32], [0; 32], "the next key must not stay in the pool");
     }
 
     #[test]

@@ -60,7 +60,12 @@ pub trait Mechanism {
 
     /// Publishes one number of a scalar mechanism, given in lattice steps.
     fn release(&self, answer: i64, entropy: &mut Entropy) -> Result<Release<Number>, NoiseError> {
-        Ok(self.release_all(&[answer], entropy)?.map(|mut numbers| numbers.swap_remove(0)))
+        if self.dimensions() != 1 {
+            return Ok(self.release_all(&[answer], entropy)?.map(|mut numbers| numbers.swap_remove(0)));
+        }
+        let mut noise = [0];
+        self.fill(entropy, &mut noise);
+        Ok(Release::new(Number::new(i128::from(answer) + noise[0], self.lattice()), self.loss()))
     }
 
     /// Publishes a vector given in lattice steps.

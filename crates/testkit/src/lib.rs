@@ -1,12 +1,17 @@
 //! Seeded randomness and statistics for tests, and nothing that ships.
 //!
 //! [`Seeded`] repeats the same words for ever; [`Rigged`] plays back a script.
-//! [`assert_fits`] compares draws with a law and states how often it is wrong.
+//! [`assert_fits`] compares draws with a law and states how often it is wrong; [`Cells`] does so
+//! for laws over huge ranges. [`seed`] and [`long_tests`] read the environment.
 //!
 //! Never here: anything a shipped room depends on.
 
+mod cells;
 mod fit;
+mod settings;
 mod words;
 
-pub use fit::{FalseAlarm, assert_fits, fit};
+pub use cells::Cells;
+pub use fit::{FalseAlarm, assert_fits, chi_square, fit};
+pub use settings::{long_tests, seed};
 pub use words::{Rigged, Seeded};

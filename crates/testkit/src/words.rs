@@ -59,3 +59,31 @@ impl Words for Rigged {
         self.script.next().unwrap_or_else(|| self.rest.word())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_words_for_ever() {
+        let words = |seed| {
+            std::array::from_fn::<u64, 4, _>({
+                let mut source = Seeded::new(seed);
+                move |_| source.word()
+            })
+        };
+        assert_eq!(words(1), words(1));
+        assert_ne!(words(1), words(2));
+        // ChaCha20 with a zero key and nonce: the published first key stream block.
+        assert_eq!(words(0)[0].to_le_bytes(), [0x76, 0xb8, 0xe0, 0xad, 0xa0, 0xf1, 0x3d, 0x90]);
+        assert_eq!(words(0)[1].to_le_bytes(), [0x40, 0x5d, 0x6a, 0xe5, 0x53, 0x86, 0xbd, 0x28]);
+    }
+
+    #[test]
+    fn a_script_is_played_back_and_then_the_seed_goes_on() {
+        let mut rigged = Rigged::new(vec![7, 8]);
+        assert_eq!((rigged.word(), rigged.left()), (7, 1));
+        assert_eq!((rigged.word(), rigged.left()), (8, 0));
+        assert_eq!(rigged.word(), Seeded::new(0).word());
+    }
+}

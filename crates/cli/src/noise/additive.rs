@@ -10,12 +10,10 @@ use serde_json::value::RawValue;
 use super::numbers::Numbers;
 use crate::args::{self, Common, Format};
 use crate::failure::Failure;
-use crate::output::{Facts, short};
+use crate::output::{Facts, first_few, short};
 
 /// Values drawn between two writes.
 const BATCH: u64 = 1 << 14;
-/// A table shows at most this many values.
-const SHOWN: usize = 20;
 
 /// What is promised for one release, and how the noise is described.
 struct Plan {
@@ -95,6 +93,7 @@ impl Plan {
     fn publish(&self, numbers: &Numbers, common: &Common, out: &mut impl Write) -> Result<(), Failure> {
         let steps = numbers.on(self.mechanism.lattice())?;
         let mut entropy = Entropy::from_os()?;
+        common.printing.check(numbers.len())?;
         let count = common.printing.count;
         match common.printing.format {
             Format::Table => self.table(&steps, count, &mut entropy, out),
@@ -144,23 +143,12 @@ impl Plan {
         out: &mut impl Write,
     ) -> Result<(), Failure> {
         let mut shown = Vec::new();
-        let total = count.saturating_mul(steps.len() as u64);
-        if total > 1_000_000 {
-            let message = format!("a table of {total} values is not for people");
-            return Err(Failure::new("cli.count", message).hint("use --format lines"));
-        }
         self.each(steps, count, entropy, |_, number| {
             shown.push(number.to_string());
             Ok(())
         })?;
         let mut facts = Facts::default();
-        let hidden = shown.len().saturating_sub(SHOWN);
-        shown.truncate(SHOWN);
-        let mut released = shown.join(", ");
-        if hidden > 0 {
-            released.push_str(&format!(" … and {hidden} more (--format lines shows all)"));
-        }
-        facts.add("released", released);
+        facts.add("released", first_few(&shown));
         self.describe(count, &mut facts)?;
         Ok(facts.print(out)?)
     }

@@ -9,40 +9,50 @@ use serde_json::json;
 use super::numbers::open;
 use crate::args::{self, Format};
 use crate::failure::Failure;
-use crate::output::{Facts, short};
+use crate::output::{Facts, first_few, short};
+
+/// Choices made between two writes.
+const BATCH: u64 = 1 << 14;
 
 pub(crate) fn choose(args: &args::Exponential, out: &mut impl Write) -> Result<(), Failure> {
     let (names, scores) = read(&args.scores)?;
     let common = &args.common;
     let mechanism = Exponential::new(common.sensitivity.clone(), common.epsilon)?.by(args.method.into());
-    let count = usize::try_from(common.printing.count).unwrap_or(usize::MAX);
-    let release = mechanism.choose_many(&scores, count, &mut Entropy::from_os()?)?;
-    let mut chosen = release.value().iter().map(|&index| names[index].as_str());
+    common.printing.check(1)?;
+    let mut entropy = Entropy::from_os()?;
+    let count = common.printing.count;
     match common.printing.format {
-        Format::Lines => chosen.try_for_each(|name| Ok(writeln!(out, "{name}")?)),
+        Format::Lines => {
+            each(&mechanism, &scores, count, &mut entropy, |index| Ok(writeln!(out, "{}", names[index])?))
+        }
         Format::Csv => {
             let mut writer = csv::Writer::from_writer(out);
             let mut write =
                 |name: &str| writer.write_record([name]).map_err(|e| std::io::Error::other(e).into());
             write("candidate")?;
-            chosen.try_for_each(write)
+            each(&mechanism, &scores, count, &mut entropy, |index| write(&names[index]))
         }
         Format::Json => {
+            let mut chosen = Vec::new();
+            each(&mechanism, &scores, count, &mut entropy, |index| {
+                chosen.push(&names[index]);
+                Ok(())
+            })?;
             let answer = json!({
-                "mechanism": args.method.name(), "chosen": chosen.collect::<Vec<_>>(),
+                "mechanism": args.method.name(), "chosen": chosen,
                 "candidates": names.len(), "epsilon": common.epsilon.value(), "count": count,
-                "loss": release.loss(),
+                "loss": mechanism.loss().repeat(count),
             });
             Ok(writeln!(out, "{answer:#}")?)
         }
         Format::Table => {
             let mut facts = Facts::default();
-            let mut shown: Vec<&str> = chosen.take(20).collect();
-            let more = format!("… and {} more (--format lines shows all)", count.saturating_sub(20));
-            if count > 20 {
-                shown.push(&more);
-            }
-            facts.add("chosen", shown.join(", "));
+            let mut shown = Vec::new();
+            each(&mechanism, &scores, count, &mut entropy, |index| {
+                shown.push(names[index].as_str());
+                Ok(())
+            })?;
+            facts.add("chosen", first_few(&shown));
             facts.add("mechanism", format!("{} over {} candidates", args.method.name(), names.len()));
             let error = short(mechanism.error(0.05, names.len() as u64, 1));
             facts.add("error", format!("within {error} of the best score in at least 95 of 100 cases"));
@@ -54,6 +64,24 @@ pub(crate) fn choose(args: &args::Exponential, out: &mut impl Write) -> Result<(
             Ok(facts.print(out)?)
         }
     }
+}
+
+/// Chooses `count` times, a batch at a time.
+fn each(
+    mechanism: &Exponential,
+    scores: &[f64],
+    count: u64,
+    entropy: &mut Entropy,
+    mut take: impl FnMut(usize) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut left = count;
+    while left > 0 {
+        let now = left.min(BATCH);
+        let release = mechanism.choose_many(scores, now as usize, entropy)?;
+        release.value().iter().try_for_each(|&index| take(index))?;
+        left -= now;
+    }
+    Ok(())
 }
 
 impl args::SelectionMethod {

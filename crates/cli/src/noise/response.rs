@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::{self, Format, ResponseCost, Truth};
 use crate::failure::Failure;
-use crate::output::{Facts, short};
+use crate::output::{Facts, first_few, short};
 
 pub(crate) fn perturb(args: &args::RandomizedResponse, out: &mut impl Write) -> Result<(), Failure> {
     let (truth, answers) = match args.truth {
@@ -22,6 +22,7 @@ pub(crate) fn perturb(args: &args::RandomizedResponse, out: &mut impl Write) -> 
         Truth::OneOf { .. } => (answer + 1).to_string(),
         Truth::Yes | Truth::No => if answer == 1 { "yes" } else { "no" }.to_owned(),
     };
+    args.printing.check(1)?;
     let count = args.printing.count;
     let mut draw = || response.respond(truth, &mut entropy).map(|answer| name(answer.into_value()));
     match args.printing.format {
@@ -42,14 +43,9 @@ pub(crate) fn perturb(args: &args::RandomizedResponse, out: &mut impl Write) -> 
             Ok(writeln!(out, "{answer:#}")?)
         }
         Format::Table => {
-            let answers = (0..count.min(20)).map(|_| draw()).collect::<Result<Vec<_>, _>>()?;
+            let answers = (0..count).map(|_| draw()).collect::<Result<Vec<_>, _>>()?;
             let mut facts = Facts::default();
-            let more = if count > 20 {
-                format!(" … and {} more (--format lines shows all)", count - 20)
-            } else {
-                String::new()
-            };
-            facts.add("answer", format!("{}{more}", answers.join(", ")));
+            facts.add("answer", first_few(&answers));
             describe(&response, &args.cost, count, &mut facts);
             Ok(facts.print(out)?)
         }

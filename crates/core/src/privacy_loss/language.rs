@@ -1,11 +1,13 @@
 //! The loss language: how a [`PrivacyLoss`] is written for people, and what its numbers may be.
 //!
 //! ```text
-//! loss  = term + term + …          term = name(key=value, …) or term*count
+//! loss  = term + term + …          term = name(key=value, …) or (loss), then *count
 //! ```
 //!
 //! A lone parameter is written without its key, and a loss inside another comes last:
-//! `group(size=3, pure(0.1))*2 + exponential(0.5)`.
+//! `group(size=3, pure(0.1))*2 + exponential(0.5)`. A sum that addition cannot show, of
+//! nothing or of one loss paid once, is `composed()` or `composed(pure(1))`. So no two losses
+//! are written alike, and the [`reader`](super::reader) gives back the very loss.
 
 use std::fmt;
 
@@ -14,6 +16,7 @@ use demur_exact::Rational;
 use super::{Part, PrivacyLoss};
 use crate::Error;
 use crate::error::require;
+use crate::root::sqrt_up;
 
 /// The loss language: `name(key=value, …)`, a lone parameter without its key, `+` and `*count`.
 impl fmt::Display for PrivacyLoss {
@@ -32,18 +35,21 @@ impl fmt::Display for PrivacyLoss {
 }
 
 fn write_sum(f: &mut fmt::Formatter<'_>, parts: &[Part]) -> fmt::Result {
-    if parts.is_empty() {
-        return f.write_str("pure(0)");
-    }
     let terms: Vec<_> = parts.iter().map(Part::to_string).collect();
-    f.write_str(&terms.join(" + "))
+    let sum = terms.join(" + ");
+    if looks_like_a_sum(parts) { f.write_str(&sum) } else { write!(f, "composed({sum})") }
+}
+
+/// Whether the parts alone show that they are a composition.
+fn looks_like_a_sum(parts: &[Part]) -> bool {
+    !matches!(parts, [] | [Part { count: 1, .. }])
 }
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.loss {
-            PrivacyLoss::Composed { .. } => write!(f, "({})", self.loss)?,
-            _ => write!(f, "{}", self.loss)?,
+        match &self.loss {
+            PrivacyLoss::Composed { parts } if looks_like_a_sum(parts) => write!(f, "({})", self.loss)?,
+            loss => write!(f, "{loss}")?,
         }
         if self.count == 1 { Ok(()) } else { write!(f, "*{}", self.count) }
     }
@@ -62,8 +68,8 @@ impl PrivacyLoss {
     fn name(&self) -> &'static str {
         match self {
             Self::Pure { .. } => "pure",
-            Self::Approximate { .. } => "approximate",
-            Self::ZeroConcentrated { .. } => "zero_concentrated",
+            Self::Approximate { .. } => "approx",
+            Self::ZeroConcentrated { .. } => "zcdp",
             Self::Laplace { .. } => "laplace",
             Self::DiscreteLaplace { .. } => "discrete_laplace",
             Self::TruncatedLaplace { .. } => "truncated_laplace",
@@ -81,7 +87,7 @@ impl PrivacyLoss {
     }
 
     /// The parameters in the order they are written, each with what it may be.
-    fn parameters(&self) -> Vec<Parameter> {
+    pub(super) fn parameters(&self) -> Vec<Parameter> {
         use Limit::{AboveZero, AtLeastTwo, AtMostOne, BelowOne, FromZero};
         match self {
             Self::Pure { epsilon }
@@ -131,37 +137,49 @@ impl PrivacyLoss {
     }
 
     fn keys_and_values(&self) -> String {
-        let written = self.parameters().into_iter().map(|p| format!("{}={}", p.name, p.value));
+        let written = self.parameters().into_iter().map(Parameter::written);
         written.collect::<Vec<_>>().join(", ")
     }
 }
 
 /// One number of a loss, under its name in the loss language.
-struct Parameter {
-    name: &'static str,
-    value: Rational,
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) value: Rational,
     limit: Limit,
 }
 
 #[derive(Clone, Copy)]
-enum Limit {
+pub(super) enum Limit {
     AboveZero,
     FromZero,
+    AtMostHalf,
     AtMostOne,
     BelowOne,
     AtLeastTwo,
 }
 
-fn parameter(name: &'static str, value: &Rational, limit: Limit) -> Parameter {
+pub(super) fn parameter(name: &'static str, value: &Rational, limit: Limit) -> Parameter {
     Parameter { name, value: value.clone(), limit }
 }
 
 impl Parameter {
-    fn check(&self, mechanism: &str) -> Result<(), Error> {
+    pub(super) fn check(&self, mechanism: &str) -> Result<(), Error> {
         let (name, value, allowed) = (self.name, &self.value, self.limit.allowed());
         require(self.limit.holds(value), "core.loss.parameter", || {
             format!("the {name} of {mechanism} must be {allowed}, but {value} was given")
         })
+    }
+
+    /// `key=value`, and a squared sensitivity by its root where that is a fraction.
+    fn written(self) -> String {
+        if self.name == "sensitivity_squared" && !self.value.is_negative() {
+            let root = sqrt_up(&self.value);
+            if root.square() == self.value {
+                return format!("sensitivity={root}");
+            }
+        }
+        format!("{}={}", self.name, self.value)
     }
 }
 
@@ -170,6 +188,7 @@ impl Limit {
         match self {
             Self::AboveZero => value.is_positive(),
             Self::FromZero => !value.is_negative(),
+            Self::AtMostHalf => value.is_positive() && *value <= Rational::new(1, 2),
             Self::AtMostOne => !value.is_negative() && *value <= Rational::one(),
             Self::BelowOne => !value.is_negative() && *value < Rational::one(),
             Self::AtLeastTwo => *value >= Rational::from(2u32),
@@ -180,6 +199,7 @@ impl Limit {
         match self {
             Self::AboveZero => "above 0",
             Self::FromZero => "at least 0",
+            Self::AtMostHalf => "above 0 and at most 0.5",
             Self::AtMostOne => "between 0 and 1",
             Self::BelowOne => "at least 0 and below 1",
             Self::AtLeastTwo => "at least 2",
@@ -207,11 +227,30 @@ mod tests {
     #[test]
     fn sums_and_counts_read_as_arithmetic() {
         let sum = gaussian().repeat(100).compose(pure("0.1").repeat(3));
-        assert_eq!(sum.to_string(), "gaussian(variance=25, sensitivity_squared=1)*100 + pure(0.1)*3");
+        assert_eq!(sum.to_string(), "gaussian(variance=25, sensitivity=1)*100 + pure(0.1)*3");
         let part = Part { loss: pure("1").compose(pure("2")), count: 2 };
         assert_eq!(part.to_string(), "(pure(1) + pure(2))*2");
         let group = Group { size: 3, inner: Box::new(pure("1").compose(pure("2"))) };
         assert_eq!(group.to_string(), "group(size=3, pure(1) + pure(2))");
+    }
+
+    #[test]
+    fn compositions_that_are_no_sums_say_so() {
+        let of = |parts| Composed { parts };
+        let once = of(vec![Part { loss: pure("1"), count: 1 }]);
+        assert_eq!(of(vec![]).to_string(), "composed()");
+        assert_eq!(once.to_string(), "composed(pure(1))");
+        assert_eq!(once.compose(of(vec![])).repeat(2).to_string(), "pure(1)*2");
+        let nested = of(vec![Part { loss: of(vec![]), count: 2 }, Part { loss: gaussian(), count: 1 }]);
+        assert_eq!(nested.to_string(), "composed()*2 + gaussian(variance=25, sensitivity=1)");
+    }
+
+    #[test]
+    fn a_sensitivity_without_a_root_is_written_squared() {
+        let gaussian = |l2_squared| Gaussian { variance: q("1/3"), l2_squared: q(l2_squared) };
+        assert_eq!(gaussian("4/9").to_string(), "gaussian(variance=1/3, sensitivity=2/3)");
+        assert_eq!(gaussian("2").to_string(), "gaussian(variance=1/3, sensitivity_squared=2)");
+        assert_eq!(gaussian("-4").to_string(), "gaussian(variance=1/3, sensitivity_squared=-4)");
     }
 
     #[test]
@@ -224,7 +263,7 @@ mod tests {
             ),
             (
                 Approximate { epsilon: q("1"), delta: q("1") },
-                "the delta of approximate must be at least 0 and below 1, but 1 was given",
+                "the delta of approx must be at least 0 and below 1, but 1 was given",
             ),
             (
                 RandomizedResponse { epsilon: q("1"), categories: 1 },

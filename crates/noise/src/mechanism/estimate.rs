@@ -2,7 +2,7 @@
 //!
 //! **Interval.** The number of people seen with an answer is a sum of independent coins
 //! of two kinds. Its tails are no heavier than those of a binomial variable with
-//! the same mean ([Hoeffding1956], Theorem 4), so the Clopper–Pearson interval for that
+//! the same mean (\[Hoeffding1956\], Theorem 4), so the Clopper–Pearson interval for that
 //! mean covers it with probability at least 1 − β, for every n; being
 //! monotone, the debiasing map carries it over to the fraction of truths.
 
@@ -98,7 +98,7 @@ mod tests {
         assert!(estimate.low < estimate.value && estimate.value < estimate.high);
     }
 
-    /// Known interval for 10 of 100 at 95 %: 0.0490 to 0.1762 ([Clopper1934] tables).
+    /// Known interval for 10 of 100 at 95 %: 0.0490 to 0.1762 (\[Clopper1934\] tables).
     #[test]
     fn intervals_match_known_values() {
         let (low, high) = clopper_pearson(10, 100, 0.05);

@@ -14,7 +14,7 @@
 //! **Utility.** With R candidates of which R_opt are best,
 //! Pr[u ≤ best − (2Δ/ε)(ln(R/R_opt) + t)] ≤ e^(−t).
 //!
-//! **References.** [McSherry2007], [McKenna2020].
+//! **References.** \[McSherry2007\], \[McKenna2020\].
 
 use demur_core::{Epsilon, Lattice, PrivacyLoss, Release};
 use demur_exact::Rational;

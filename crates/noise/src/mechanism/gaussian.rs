@@ -16,7 +16,7 @@
 //! constructor certifies the discrete law's own δ(ε) (`gaussian_profile.rs`) and
 //! raises the variance where the continuous figure does not suffice.
 //!
-//! **References.** [Dwork2014] Theorem A.1, [Balle2018] Theorem 8, [Canonne2020].
+//! **References.** \[Dwork2014\] Theorem A.1, \[Balle2018\] Theorem 8, \[Canonne2020\].
 
 use std::str::FromStr;
 
@@ -167,6 +167,8 @@ impl Gaussian {
     ) -> Result<Self, NoiseError> {
         let sigma = calibration.sigma(epsilon, delta)?;
         check_sensitivity(&l2_squared)?;
+        // Whole numbers that move at all move by 1 or more.
+        let l2_squared = l2_squared.max(Rational::one());
         let target = Target { epsilon: epsilon.exact(), delta: delta.exact() };
         let variance = target.variance(sigma, &l2_squared, dimensions, calibration)?;
         Self::with_variance(Lattice::INTEGER, dimensions, l2_squared, variance)
@@ -293,7 +295,7 @@ impl Target {
         calibration: Calibration,
     ) -> Rational {
         // A whole number that moves by at most Δ moves by at most ⌊Δ⌋.
-        let shift = floor_root(l2_squared).max(1);
+        let shift = floor_root(l2_squared);
         let private = |variance: &Rational| {
             let delta = discrete_gaussian_delta(variance, shift, &self.epsilon);
             Rational::dyadic(delta.upper().clone(), -(delta.bits() as i64)) <= self.delta

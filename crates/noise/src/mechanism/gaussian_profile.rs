@@ -20,8 +20,8 @@
 //! (ε + 2kλ, e^(kλ)·δ)-private with λ = ln((1 + η)/(1 − η)), where δ is the continuous profile of
 //! variance v − s² at ε. With s = 3/2, η < 10⁻¹⁸·0.2.
 //!
-//! **References.** [Canonne2020] Theorem 7 for one number; the rounding argument is
-//! that of [Peikert2010] for lattices.
+//! **References.** \[Canonne2020\] Theorem 7 for one number; the rounding argument is
+//! that of \[Peikert2010\] for lattices.
 
 use dashu_int::{IBig, UBig};
 use demur_exact::{Enclosure, Rational, exp_neg, gaussian_delta};

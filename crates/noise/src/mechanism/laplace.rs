@@ -10,7 +10,7 @@
 //! textbook bound for k coordinates, (Δ₁/ε)·ln(k/β), is never smaller than ours on a
 //! fine lattice.
 //!
-//! **References.** [Dwork2006], [Ghosh2012].
+//! **References.** \[Dwork2006\], \[Ghosh2012\].
 
 use demur_core::{Epsilon, Lattice, PrivacyLoss};
 use demur_exact::Rational;

@@ -30,6 +30,7 @@ impl Number {
     }
 
     /// The nearest double.
+    #[inline]
     pub fn to_f64(&self) -> f64 {
         self.lattice.value(self.steps)
     }

@@ -11,7 +11,7 @@
 //! is v is estimated by (f − q)/(p − q), unbiased since E f = q + (p − q)·truth. For
 //! two coins that is 2(f − ¼).
 //!
-//! **References.** [Warner1965], [Kairouz2014].
+//! **References.** \[Warner1965\], \[Kairouz2014\].
 
 #![deny(clippy::float_arithmetic)]
 

@@ -16,7 +16,7 @@
 //! arithmetic. On a fine lattice this is the continuous
 //! τ = (Δ/ε)·ln(1 + (e^ε − 1)/2δ), which needs τ ≥ Δ, that is δ ≤ ½.
 //!
-//! **References.** [Geng2020].
+//! **References.** \[Geng2020\].
 
 use dashu_int::UBig;
 use demur_core::{Delta, Epsilon, Lattice, PrivacyLoss};
@@ -88,19 +88,28 @@ impl TruncatedLaplace {
 
 /// The least τ whose certified δ is at most `delta`.
 fn least_bound(scale: &Rational, sensitivity: &Rational, delta: &Rational) -> Result<u64, NoiseError> {
-    // Doubles find the neighbourhood, certified arithmetic the place.
-    let (t, epsilon) = (scale.to_f64(), (sensitivity / scale).to_f64());
-    let ratio = (-1.0 / t).exp();
-    let guess = t * ((epsilon.exp_m1() + 2.0 * delta.to_f64()) / (delta.to_f64() * (1.0 + ratio))).ln();
+    TruncatedDiscreteLaplace::check_scale(scale)?;
+    // Doubles find the neighbourhood, certified arithmetic the place:
+    // r^−(τ+1) = (e^ε − 1 + 2δ)/(δ(1 + r)) = 1 + (e^ε − 1 + δ(1 − r))/(δ(1 + r)).
+    let (t, epsilon, delta_near) = (scale.to_f64(), (sensitivity / scale).to_f64(), delta.to_f64());
+    let complement = -(-1.0 / t).exp_m1();
+    let above = epsilon.exp_m1() + delta_near * complement;
+    let excess = above / (delta_near * (2.0 - complement));
+    let logarithm = match excess.is_finite() {
+        true => excess.ln_1p(),
+        false => above.ln() - delta_near.ln() - (2.0 - complement).ln(),
+    };
+    let guess = t * logarithm;
     if !guess.is_finite() || guess > (1u64 << 61) as f64 {
         let message = format!("the bound of this noise would exceed 2^61 lattice steps (about {guess:.3e})");
         return Err(NoiseError::new("noise.range", message));
     }
-    let margin = 2 + (guess * 1e-12) as u64;
+    let mut margin = 2 + (guess * 1e-12) as u64;
     let lowest = u64::try_from(sensitivity.ceil()).unwrap_or(u64::MAX).max(1);
     let (mut low, mut high) =
         ((guess as u64).saturating_sub(margin).max(lowest), (guess as u64 + margin).max(lowest));
     while !is_private(scale, sensitivity, high, delta) {
+        margin *= 2;
         high += margin;
     }
     while low < high {

@@ -11,7 +11,7 @@
 //! **Estimate.** If n people report and bit v is 1 in a fraction f, the fraction whose
 //! answer is v is estimated by (f − q)/(½ − q), unbiased.
 //!
-//! **References.** [Wang2017].
+//! **References.** \[Wang2017\].
 
 #![deny(clippy::float_arithmetic)]
 

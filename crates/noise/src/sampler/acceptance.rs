@@ -62,17 +62,21 @@ impl Acceptance {
     #[cold]
     #[inline(never)]
     fn keeps_slowly<W: Words>(&self, gap: u128, prefix: u64, known: u32, words: &mut W) -> bool {
-        let mut uniform = Uniform::with_prefix(words, UBig::from(prefix), known as usize);
-        let (digits, bits) = uniform.prefix(64);
-        let first = u64::try_from(digits >> (bits - 64)).unwrap_or(u64::MAX);
-        let power = exp_fixed(self.exponent_above(gap));
+        let word = words.word();
+        let first = prefix << (64 - known) | word.checked_shr(known).unwrap_or(0);
+        let x = self.exponent_above(gap);
+        if u128::from(first) >= parabola_above(x) {
+            return false;
+        }
+        let power = exp_fixed(x);
         if first < power.saturating_sub(EXP_ERROR) {
             return true;
         }
         if first > power.saturating_add(EXP_ERROR) {
             return false;
         }
-        self.keeps_exactly(gap, &mut uniform)
+        let digits = UBig::from(prefix) << 64 | UBig::from(word);
+        self.keeps_exactly(gap, &mut Uniform::with_prefix(words, digits, known as usize + 64))
     }
 
     /// The same question, answered with as many digits as it takes.
@@ -94,6 +98,14 @@ impl Acceptance {
     }
 }
 
+/// At least e^(−y) in units of 2⁻⁶⁴, for any y above x − 8 units.
+///
+/// e^(−y) ≤ 1 − y + y²/2, which falls with y in [0, 1].
+fn parabola_above(x: u64) -> u128 {
+    let least = u128::from(x.saturating_sub(8));
+    (1 << 64) - least + (least * least >> 65) + 1
+}
+
 /// e^(−x) in units of 2⁻⁶⁴ for x in units of 2⁻⁶⁴, within 64 units.
 ///
 /// The alternating series Σ (−x)ⁿ/n!. Two floors cut each term by less than 2
@@ -106,6 +118,9 @@ fn exp_fixed(x: u64) -> u64 {
     for n in 1u128..=24 {
         // term ≤ 2⁶⁴ and x < 2⁶⁴: at n = 1 the product is x · 2⁶⁴ exactly.
         term = mul_high(term, x) / n;
+        if term == 0 {
+            break;
+        }
         if n % 2 == 1 {
             minus += term;
         } else {

@@ -23,7 +23,7 @@
 //! proven error; otherwise, about once in 10¹⁶ draws, with as many digits
 //! as it takes.
 //!
-//! **References.** [Canonne2020].
+//! **References.** \[Canonne2020\].
 
 use dashu_int::UBig;
 use demur_exact::Rational;

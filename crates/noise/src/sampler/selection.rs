@@ -20,7 +20,7 @@
 //!
 //! **Exactness.** No float is touched; the scores, the rate and so the law are exact.
 //!
-//! **References.** [McSherry2007], [McKenna2020].
+//! **References.** \[McSherry2007\], \[McKenna2020\].
 
 use dashu_int::{IBig, UBig};
 use demur_exact::{Rational, exp_neg};

@@ -22,7 +22,7 @@
 //! **Work.** One word and one load, whatever the outcome; the slow path is reached
 //! with a probability below 2⁻⁵⁰.
 //!
-//! **References.** [Walker1977], [Vose1991].
+//! **References.** \[Walker1977\], \[Vose1991\].
 
 use dashu_int::{IBig, UBig};
 use demur_exact::Enclosure;

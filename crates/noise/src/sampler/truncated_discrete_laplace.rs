@@ -16,7 +16,7 @@
 //! eight proposals are accepted, and how many were not says nothing about the
 //! one that was.
 //!
-//! **References.** [Geng2020].
+//! **References.** \[Geng2020\].
 
 use demur_exact::Rational;
 
@@ -58,8 +58,7 @@ enum Method {
 impl TruncatedDiscreteLaplace {
     /// Noise of scale `scale`, between 2⁻²⁰ and 2⁶⁰, never larger than `bound`.
     pub fn new(scale: Rational, bound: u64) -> Result<Self, NoiseError> {
-        let what = "the scale of truncated Laplace noise";
-        NoiseError::check_range(what, &scale, &DiscreteLaplace::min_scale(), &DiscreteLaplace::max_scale())?;
+        Self::check_scale(&scale)?;
         NoiseError::check_range(
             "the bound of truncated Laplace noise",
             &bound.into(),
@@ -77,6 +76,12 @@ impl TruncatedDiscreteLaplace {
             Method::FromUniform(Acceptance::new(rate, 64 - bound.leading_zeros()))
         };
         Ok(Self { scale, bound, method })
+    }
+
+    /// Refuses a scale that cannot be sampled.
+    pub(crate) fn check_scale(scale: &Rational) -> Result<(), NoiseError> {
+        let what = "the scale of truncated Laplace noise";
+        NoiseError::check_range(what, scale, &DiscreteLaplace::min_scale(), &DiscreteLaplace::max_scale())
     }
 
     /// The scale t.
