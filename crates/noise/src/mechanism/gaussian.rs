@@ -27,8 +27,10 @@ use super::gaussian_profile::{discrete_gaussian_delta, smooth_certifies, smoothi
 use super::{Mechanism, check_sensitivity};
 use crate::{DiscreteGaussian, Entropy, NoiseError};
 
-/// Up to this variance the discrete δ(ε) is summed term by term.
-const SUMMED_VARIANCE: u64 = 1 << 16;
+/// Up to this variance, and up to this ε, the discrete δ(ε) is summed term by term. Beyond, the
+/// rounding argument costs a thousandth of the noise or ε has stopped to mean much.
+const SUMMED_VARIANCE: u64 = 1 << 10;
+const SUMMED_EPSILON: u64 = 64;
 /// Formulas evaluated in doubles are raised by this factor to cover their rounding.
 const ROUNDING: f64 = 1.0 + 1e-14;
 
@@ -262,7 +264,8 @@ impl Target {
     ) -> Result<Rational, NoiseError> {
         let sigma = Rational::try_from(sigma)?;
         let continuous = &sigma.square() * l2_squared;
-        if dimensions == 1 && continuous <= Rational::from(SUMMED_VARIANCE) {
+        let few_terms = continuous <= Rational::from(SUMMED_VARIANCE);
+        if dimensions == 1 && few_terms && self.epsilon <= Rational::from(SUMMED_EPSILON) {
             return Ok(self.summed_variance(&continuous, l2_squared, calibration));
         }
         self.smoothed_variance(&continuous, l2_squared, dimensions)
@@ -308,7 +311,7 @@ impl Target {
             high = &high * &Rational::from(2u32);
         }
         let mut low = continuous / &Rational::from(4u32);
-        for _ in 0..34 {
+        for _ in 0..24 {
             let middle = &(&low + &high) / &Rational::from(2u32);
             if private(&middle) {
                 high = middle;

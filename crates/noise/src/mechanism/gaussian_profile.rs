@@ -51,58 +51,59 @@ pub fn discrete_gaussian_delta(variance: &Rational, sensitivity: u64, epsilon: &
     // (2kΔ + Δ²)/2v > ε  ⇔  k > (2vε − Δ²)/2Δ
     let two = Rational::from(2u32);
     let crossing = &(&(&(&two * variance) * epsilon) - &shift.square()) / &(&two * &shift);
-    let first = crossing.floor() + IBig::ONE;
+    let first = Rational::from(crossing.floor() + IBig::ONE);
     let rate = (&two * variance).recip();
-    // p(first) may be as small as e^(−first²·rate): keep 128 digits below it.
-    let depth =
-        (&(&Rational::from(first.clone()).square() * &rate) + epsilon).to_f64() * std::f64::consts::LOG2_E;
-    let bits = 192 + depth as usize;
-    let sums = TailSums::new(&rate, bits);
-    let near = sums.from(&first);
-    let far = sums.from(&(first + IBig::from(sensitivity)));
-    let grown = Enclosure::integer(1, bits).div(&exp_neg(epsilon, bits));
-    near.sub(&grown.mul(&far)).div(&sums.total).at_least_zero()
+    let depth = (&first.square() * &rate).to_f64();
+    if first.is_positive() && depth > FAR_OUT {
+        // Pr[Z ≥ m] ≤ e^(−m²/2v) says enough: no double is as small.
+        return Enclosure::new(IBig::ZERO, IBig::ONE, FAR_OUT as usize);
+    }
+    // p(first) may be as small as 2^(−1.45·depth): keep digits below it.
+    let bits = 192 + (depth * 1.45) as usize;
+    let bell = Bell { rate, bits };
+    let total =
+        Enclosure::integer(1, bits).add(&bell.sum_from(&Rational::one()).mul_integer(&UBig::from(2u8)));
+    let near = match first.is_positive() {
+        true => bell.sum_from(&first),
+        // Everything but the mirror image of what lies to the right of −first.
+        false => total.sub(&bell.sum_from(&(&Rational::one() - &first))),
+    };
+    let far = bell.raised_sum_from(&(&first + &shift), epsilon);
+    near.sub(&far).div(&total).at_least_zero()
 }
 
-/// Sums of e^(−rate·k²) from a given k on.
-struct TailSums {
-    /// Heights at 0, 1, 2, … down to nothing.
-    heights: Vec<Enclosure>,
-    /// What lies beyond the last height, at most.
-    rest: IBig,
-    total: Enclosure,
+/// An exponent so large that e^(−x) is below every double, and below 2⁻ˣ all the more.
+const FAR_OUT: f64 = 1400.0;
+
+/// The weights e^(−rate·k²).
+struct Bell {
+    rate: Rational,
+    bits: usize,
 }
 
-impl TailSums {
-    fn new(rate: &Rational, bits: usize) -> Self {
-        let bend = exp_neg(&(rate * &Rational::from(2u32)), bits);
-        let mut slope = exp_neg(rate, bits);
-        let mut heights = vec![Enclosure::integer(1, bits)];
-        let mut height = slope.clone();
-        while *height.upper() > IBig::ONE << 16 {
-            heights.push(height.clone());
-            slope = slope.mul(&bend);
-            height = height.mul(&slope);
-        }
-        // Beyond, neighbours shrink by at least `slope` < 1.
-        let room = Enclosure::integer(1, bits).sub(&slope);
-        let rest = height.div(&room).upper().clone();
-        let side = heights[1..].iter().fold(Enclosure::integer(0, bits), |sum, h| sum.add(h));
-        let side = Enclosure::new(side.lower().clone(), side.upper() + &rest, bits);
-        let total = heights[0].add(&side.mul_integer(&UBig::from(2u8)));
-        Self { heights, rest, total }
+impl Bell {
+    /// Σ_{k ≥ first} e^(−rate·k²) for first > 0.
+    fn sum_from(&self, first: &Rational) -> Enclosure {
+        self.raised_sum_from(first, &Rational::zero())
     }
 
-    /// Σ_{k ≥ first} e^(−rate·k²).
-    fn from(&self, first: &IBig) -> Enclosure {
-        let bits = self.total.bits();
-        if *first <= IBig::ZERO {
-            // Everything but the mirror image of what lies to the right of −first.
-            return self.total.sub(&self.from(&(IBig::ONE - first)));
+    /// Σ_{k ≥ first} e^(ε − rate·k²) for first > 0 and rate·first² ≥ ε.
+    ///
+    /// ε goes into the exponents, so that nothing grows.
+    fn raised_sum_from(&self, first: &Rational, epsilon: &Rational) -> Enclosure {
+        let two = Rational::from(2u32);
+        let mut height = exp_neg(&(&(&self.rate * &first.square()) - epsilon), self.bits);
+        let mut slope = exp_neg(&(&self.rate * &(&(&two * first) + &Rational::one())), self.bits);
+        let bend = exp_neg(&(&self.rate * &two), self.bits);
+        let mut sum = Enclosure::integer(0, self.bits);
+        while *height.upper() > IBig::ONE << 16 {
+            sum = sum.add(&height);
+            height = height.mul(&slope);
+            slope = slope.mul(&bend);
         }
-        let start = usize::try_from(first).unwrap_or(usize::MAX).min(self.heights.len());
-        let sum = self.heights[start..].iter().fold(Enclosure::integer(0, bits), |sum, h| sum.add(h));
-        Enclosure::new(sum.lower().clone(), sum.upper() + &self.rest, bits)
+        // Beyond, neighbours shrink by at least `slope` < 1.
+        let rest = height.div(&Enclosure::integer(1, self.bits).sub(&slope));
+        Enclosure::new(sum.lower().clone(), sum.upper() + rest.upper(), self.bits)
     }
 }
 

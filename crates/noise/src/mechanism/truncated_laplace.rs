@@ -123,19 +123,16 @@ fn least_bound(scale: &Rational, sensitivity: &Rational, delta: &Rational) -> Re
     Ok(high)
 }
 
-/// Whether r^(τ+1)·(e^ε − 1) ≤ δ·(1 + r − 2r^(τ+1)), for certain.
+/// Whether r^(τ+1)·(e^ε − 1) ≤ δ·(1 + r − 2r^(τ+1)), for certain; τ ≥ Δ.
 fn is_private(scale: &Rational, sensitivity: &Rational, bound: u64, delta: &Rational) -> bool {
-    // Multiplied by e^(−ε) so that nothing grows; digits for the smallest term.
+    // e^ε = r^(−Δ), so nothing grows; digits for the smallest term.
     let bits = 192 + (-delta.floor_log2()).max(0) as usize;
-    let epsilon = sensitivity / scale;
     let steps = &Rational::from(bound) + &Rational::one();
-    let outer = exp_neg(&(&steps / scale), bits + 2 * epsilon.to_f64() as usize);
-    let bits = outer.bits();
-    let shrink = exp_neg(&epsilon, bits);
-    let one = Enclosure::integer(1, bits);
-    let left = outer.mul(&one.sub(&shrink));
-    let room = one.add(&exp_neg(&scale.recip(), bits)).sub(&outer.mul_integer(&UBig::from(2u8)));
-    let right = Enclosure::of(delta, bits).mul(&shrink).mul(&room);
+    let outer = exp_neg(&(&steps / scale), bits);
+    let left = exp_neg(&(&(&steps - sensitivity) / scale), bits).sub(&outer);
+    let ratio = exp_neg(&scale.recip(), bits);
+    let room = Enclosure::integer(1, bits).add(&ratio).sub(&outer.mul_integer(&UBig::from(2u8)));
+    let right = Enclosure::of(delta, bits).mul(&room);
     left.upper() <= right.lower()
 }
 

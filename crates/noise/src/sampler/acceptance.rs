@@ -103,7 +103,7 @@ impl Acceptance {
 /// e^(−y) ≤ 1 − y + y²/2, which falls with y in [0, 1].
 fn parabola_above(x: u64) -> u128 {
     let least = u128::from(x.saturating_sub(8));
-    (1 << 64) - least + (least * least >> 65) + 1
+    (1 << 64) - least + ((least * least) >> 65) + 1
 }
 
 /// e^(−x) in units of 2⁻⁶⁴ for x in units of 2⁻⁶⁴, within 64 units.

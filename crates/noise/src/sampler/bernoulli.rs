@@ -106,7 +106,9 @@ impl Bernoulli {
         let mut extra = 64;
         loop {
             let p = self.probability.enclose(index + 1 + extra);
-            let (low, high) = (p.lower() >> extra, p.upper() >> extra);
+            // p is below 1, even where its upper bound is not.
+            let highest = (IBig::ONE << (index + 1)) - IBig::ONE;
+            let (low, high) = (p.lower() >> extra, (p.upper() >> extra).min(highest));
             if low == high {
                 return low & IBig::ONE == IBig::ONE;
             }

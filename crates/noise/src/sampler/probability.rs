@@ -84,7 +84,9 @@ impl Probability {
         let mut bits = 192;
         loop {
             let value = self.enclose(bits);
-            let cut = |bound: &IBig| bound >> (bits - 128);
+            // The number is below 1, even where its upper bound is not.
+            let highest = (IBig::ONE << 128) - IBig::ONE;
+            let cut = |bound: &IBig| (bound >> (bits - 128)).min(highest.clone());
             let (low, high) = (cut(value.lower()), cut(value.upper()));
             if low == high {
                 return u128::try_from(low).unwrap_or(u128::MAX);
