@@ -13,6 +13,8 @@
 //!
 //! Seeds are fixed; `DEMUR_SEED` changes them.
 
+#![expect(clippy::unwrap_used, reason = "a failing test may fail anywhere")]
+
 use demur_core::{Delta, Epsilon};
 use demur_exact::Rational;
 use demur_noise::{

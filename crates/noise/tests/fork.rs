@@ -5,6 +5,8 @@
 //!
 //! Runs without the test harness: a fork copies only the thread that asks for it.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails and talks where it likes")]
+
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Does a sample follow a law?
 //!
-//! **Test.** Pearson's χ²: values are gathered in cells of at least [`LEAST_EXPECTED`]
+//! **Test.** Pearson's χ²: values are gathered in cells of at least `LEAST_EXPECTED`
 //! expected draws (neighbouring values share a cell, both tails are cells), and
 //! Σ (seen − expected)²/expected is compared with the χ² law.
 //!
@@ -40,7 +40,7 @@ pub fn fit(draws: &[i128], pmf: impl Fn(i128) -> f64) -> f64 {
 
 /// The probability of so bad a fit if draws fell into cells with these probabilities.
 ///
-/// Cells are merged with their neighbours to the right until they expect [`LEAST_EXPECTED`]
+/// Cells are merged with their neighbours to the right until they expect `LEAST_EXPECTED`
 /// draws; what is left at the end joins the last. A draw in a cell of probability 0 is
 /// impossible.
 pub fn chi_square(seen: &[u64], probabilities: &[f64]) -> f64 {
@@ -92,7 +92,7 @@ mod tests {
     /// Sums of three dice, each of six sides.
     fn dice(seed: u64, count: usize) -> Vec<i128> {
         let mut words = Seeded::new(seed);
-        let mut die = || (u128::from(words.word()) * 6 >> 64) as i128;
+        let mut die = || ((u128::from(words.word()) * 6) >> 64) as i128;
         (0..count).map(|_| die() + die() + die()).collect()
     }
 

@@ -117,10 +117,15 @@ pub(super) fn smooth_certifies(
 ) -> bool {
     let left = variance - &smoothing();
     let slack = slack(dimensions);
-    let epsilon = epsilon - &slack;
-    if !left.is_positive() || epsilon.is_negative() {
+    if !left.is_positive() || slack > Rational::new(1, 4) {
         return false;
     }
+    // 2kλ is taken from ε where there is enough of it. Where there is not, δ pays:
+    // e^(ε + s)·q ≤ e^ε·q + e^ε·(e^s − 1), and e^ε·(e^s − 1) ≤ 2s for ε < s ≤ ¼.
+    let (epsilon, paid) = match *epsilon >= slack {
+        true => (epsilon - &slack, Rational::zero()),
+        false => (epsilon.clone(), &slack + &slack),
+    };
     // μ² = Δ₂²/(v − s²); a root rounded up only makes δ larger.
     let mu_squared = l2_squared / &left;
     let mu = Enclosure::of(&mu_squared, 256 + 2 * mu_squared.floor_log2().unsigned_abs() as usize).sqrt();
@@ -128,5 +133,103 @@ pub(super) fn smooth_certifies(
     let profile = gaussian_delta(&epsilon, &mu);
     let upper = Rational::dyadic(profile.upper().clone(), -(profile.bits() as i64));
     // e^(kλ) ≤ 1 + slack
-    &upper * &(&Rational::one() + &slack) <= *delta
+    &(&upper * &(&Rational::one() + &slack)) + &paid <= *delta
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use demur_exact::pi;
+
+    fn q(text: &str) -> Rational {
+        text.parse().unwrap()
+    }
+
+    /// 4λ = 4·ln((1 + η)/(1 − η)) with η = 2Σ e^(−2π²s²j²): η < 1.1·e^(−2π²s²)·2, and λ ≤ 2η/(1 − η).
+    #[test]
+    fn the_slack_covers_what_randomised_rounding_loses() {
+        let pi = pi(200);
+        let low = Rational::dyadic(pi.lower().clone(), -200);
+        let exponent = &(&q("2") * &low.square()) * &smoothing();
+        let first = exp_neg(&exponent, 300);
+        let eta = &Rational::dyadic(first.upper().clone(), -300) * &q("2.2");
+        let lambda = &(&q("2") * &eta) / &(&Rational::one() - &eta);
+        assert!(&q("4") * &lambda <= slack(1));
+        // And it is no larger than it need be, by more than a few times.
+        assert!(&q("10") * &lambda > slack(1));
+        assert_eq!(slack(1000), &slack(1) * &q("1000"));
+    }
+
+    /// Σ max(0, p(k) − e^ε·p(k + Δ)), term by term with certified exponentials.
+    fn by_definition(
+        variance: &Rational,
+        shift: i64,
+        epsilon: &Rational,
+        reach: i64,
+    ) -> (Rational, Rational) {
+        let bits = 400;
+        let rate = (&q("2") * variance).recip();
+        let height = |k: i64| exp_neg(&(&rate * &Rational::from(k).square()), bits);
+        let total = (-reach..=reach).fold(Enclosure::integer(0, bits), |sum, k| sum.add(&height(k)));
+        let grown = Enclosure::integer(1, bits).div(&exp_neg(epsilon, bits));
+        let mut sum = Enclosure::integer(0, bits);
+        for k in -reach..=reach {
+            sum = sum.add(&height(k).sub(&grown.mul(&height(k + shift))).at_least_zero());
+        }
+        let delta = sum.div(&total);
+        (Rational::dyadic(delta.lower().clone(), -400), Rational::dyadic(delta.upper().clone(), -400))
+    }
+
+    #[test]
+    fn the_formula_for_delta_is_the_definition() {
+        for (variance, shift, epsilon) in [
+            ("9", 1, "1"),
+            ("9", 3, "1/2"),
+            ("1/4", 1, "2"),
+            ("100", 7, "1/10"),
+            ("2", 1, "0"),
+            ("1/100", 2, "0.3"),
+        ] {
+            let (variance, epsilon) = (q(variance), q(epsilon));
+            let found = discrete_gaussian_delta(&variance, shift, &epsilon);
+            let found =
+                [found.lower(), found.upper()].map(|b| Rational::dyadic(b.clone(), -(found.bits() as i64)));
+            let reach = 30 * (variance.to_f64().sqrt() as i64 + 1);
+            let (low, high) = by_definition(&variance, shift as i64, &epsilon, reach);
+            // The sum leaves out less than 10⁻⁵⁰; both enclosures hold the same number.
+            let margin = q("1e-50");
+            assert!(
+                found[0] <= &high + &margin && found[1] >= &low - &margin,
+                "{variance} {shift} {epsilon}"
+            );
+            assert!(&found[1] - &found[0] < q("1e-40"));
+        }
+    }
+
+    #[test]
+    fn a_smaller_move_is_safer() {
+        for variance in ["1/2", "3", "40"] {
+            let delta = |shift| discrete_gaussian_delta(&q(variance), shift, &q("0.7")).upper_f64();
+            assert!((1..12).all(|shift| delta(shift) <= delta(shift + 1)), "{variance}");
+        }
+    }
+
+    /// Far out the answer is a bound, so far below every δ that nothing depends on it.
+    #[test]
+    fn a_delta_below_every_double_is_bounded_at_once() {
+        let delta = discrete_gaussian_delta(&q("2.25"), 1, &q("1e6"));
+        assert!(delta.upper_f64() < 1e-300 && delta.lower_f64() == 0.0);
+    }
+
+    /// Where ε is smaller than the slack, δ pays for it.
+    #[test]
+    fn vectors_are_certified_without_any_epsilon() {
+        let certified = |variance: &str, delta: &str| {
+            smooth_certifies(&q(variance), &Rational::one(), 1, &Rational::zero(), &q(delta))
+        };
+        // δ(0) ≈ μ/√2π: σ = 40 gives a little less than 0.01.
+        assert!(certified("1600", "0.01") && !certified("1580", "0.01"));
+        // Of a δ below the slack nothing is left.
+        assert!(!certified("1e60", "1e-18") && certified("1e60", "1e-17"));
+    }
 }

@@ -165,3 +165,95 @@ impl Mechanism for TruncatedLaplace {
         self.noise.standard_deviation() * self.lattice.value(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dashu_int::IBig;
+
+    fn q(text: &str) -> Rational {
+        text.parse().unwrap()
+    }
+
+    /// The largest δ over all moves of at most Δ, summed over all outputs in exact arithmetic:
+    /// Σ max(0, p(y) − e^ε·p(y − move)), enclosed.
+    fn by_definition(scale: &Rational, bound: u64, sensitivity: u64, epsilon: &Rational) -> Enclosure {
+        let bits = 400;
+        let bound = bound as i64;
+        let height = |y: i64| match y.abs() <= bound {
+            true => exp_neg(&(&Rational::from(y.abs()) / scale), bits),
+            false => Enclosure::integer(0, bits),
+        };
+        let total = (-bound..=bound).fold(Enclosure::integer(0, bits), |sum, y| sum.add(&height(y)));
+        let grown = Enclosure::integer(1, bits).div(&exp_neg(epsilon, bits));
+        let delta = |shift: i64| {
+            let terms =
+                (-bound..=bound).map(|y| height(y).sub(&grown.mul(&height(y - shift))).at_least_zero());
+            terms.fold(Enclosure::integer(0, bits), |sum, term| sum.add(&term)).div(&total)
+        };
+        let moves = (-(sensitivity as i64)..=sensitivity as i64).filter(|&shift| shift != 0);
+        moves.map(delta).max_by(|a, b| a.upper().cmp(b.upper())).unwrap()
+    }
+
+    /// M3: the constructor's τ is private by the definition, and τ − 1 is not.
+    #[test]
+    fn the_bound_is_the_least_that_is_private_by_the_definition() {
+        for (sensitivity, epsilon, delta) in [
+            (1u64, 1.0, 1e-6),
+            (1, 0.1, 0.01),
+            (3, 0.5, 1e-3),
+            (5, 2.0, 0.1),
+            (2, 0.1, 0.5),
+            (7, 3.0, 0.5),
+            (1, 4.0, 1e-12),
+        ] {
+            let (epsilon, delta) = (Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap());
+            let mechanism = TruncatedLaplace::integer(Rational::from(sensitivity), epsilon, delta).unwrap();
+            let (scale, bound) = (mechanism.noise.scale(), mechanism.noise.bound());
+            let allowed = Enclosure::of(&delta.exact(), 400);
+            let at = |bound: u64| by_definition(scale, bound, sensitivity, &epsilon.exact());
+            assert!(at(bound).upper() <= allowed.upper(), "{sensitivity} {epsilon} {delta}: τ = {bound}");
+            assert!(
+                at(bound - 1).lower() > allowed.upper(),
+                "{sensitivity} {epsilon} {delta}: τ = {bound} − 1"
+            );
+            assert!(bound >= sensitivity);
+        }
+    }
+
+    /// The formula of the module text is the sum over the outermost values.
+    #[test]
+    fn the_formula_for_delta_is_the_definition() {
+        for (sensitivity, epsilon, bound) in [(1u64, "1", 5u64), (4, "1/3", 9), (3, "2", 3)] {
+            let scale = &Rational::from(sensitivity) / &q(epsilon);
+            let exact = by_definition(&scale, bound, sensitivity, &q(epsilon));
+            for (delta, private) in
+                [(exact.upper() + (IBig::ONE << 200), true), (exact.lower() - (IBig::ONE << 200), false)]
+            {
+                let delta = Rational::dyadic(delta, -400);
+                assert_eq!(is_private(&scale, &Rational::from(sensitivity), bound, &delta), private);
+            }
+        }
+    }
+
+    /// The search once began at 0 when ε was far below δ, and would have taken hours.
+    #[test]
+    fn a_tiny_epsilon_is_answered_at_once() {
+        for (epsilon, delta) in [(1e-15, 0.5), (1e-15, 1e-3), (1e-9, 0.4), (50.0, 1e-300)] {
+            let (e, d) = (Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap());
+            let mechanism = TruncatedLaplace::integer(Rational::one(), e, d).unwrap();
+            // τ is near (Δ/ε)·ln(1 + (e^ε − 1)/2δ), written without overflow.
+            let excess = epsilon.exp_m1() / (2.0 * delta);
+            let log = if excess.is_finite() { excess.ln_1p() } else { epsilon - (2.0 * delta).ln() };
+            let expected = log / epsilon;
+            let bound = mechanism.bound().to_f64();
+            assert!((bound - expected).abs() <= 1.0 + 1e-6 * expected, "{bound} against {expected}");
+        }
+        let far = TruncatedLaplace::integer(
+            Rational::one(),
+            Epsilon::new(1e-300).unwrap(),
+            Delta::new(1e-9).unwrap(),
+        );
+        assert_eq!(far.unwrap_err().code(), "noise.range");
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! **Definition.** Let G be geometric with ratio r: Pr[G = k] = (1 − r)·rᵏ. For any
 //! radix R its lowest digit G mod R and what is above it, G div R, are
-//! independent; the digit has Pr[j] = rʲ(1 − r)/(1 − r^R), and G div R is again
+//! independent; the digit has Pr(j) = rʲ(1 − r)/(1 − r^R), and G div R is again
 //! geometric, with ratio r^R.
 //!
 //! **Why.** r^(j + R·q) = rʲ · (r^R)^q is a product of a function of j and one of q.

@@ -16,7 +16,7 @@
 //! computed to as many digits as the comparison needs.
 //!
 //! **Exactness.** The wₙ only have to be *at most* 2⁶⁴·pₙ; how close they are decides
-//! how often the slow path runs, never the law. So Pr[n] = wₙ/2⁶⁴ + (remainder/2⁶⁴)·
+//! how often the slow path runs, never the law. So Pr(n) = wₙ/2⁶⁴ + (remainder/2⁶⁴)·
 //! (2⁶⁴pₙ − wₙ)/remainder = pₙ.
 //!
 //! **Work.** One word and one load, whatever the outcome; the slow path is reached
