@@ -22,6 +22,9 @@ impl DiscreteLaplace {
 
     /// Probability that the noise is further than `steps` from zero.
     pub fn tail(&self, steps: f64) -> f64 {
+        if steps < 0.0 {
+            return 1.0;
+        }
         let t = self.scale().to_f64();
         let ratio = (-1.0 / t).exp();
         2.0 * (-(steps.floor() + 1.0) / t).exp() / (1.0 + ratio)
@@ -48,6 +51,9 @@ impl TruncatedDiscreteLaplace {
     /// Probability that the noise is further than `steps` from zero.
     pub fn tail(&self, steps: f64) -> f64 {
         let (t, bound) = (self.scale().to_f64(), self.bound() as f64);
+        if steps < 0.0 {
+            return 1.0;
+        }
         if steps >= bound {
             return 0.0;
         }
@@ -101,13 +107,16 @@ impl DiscreteGaussian {
     /// For σ above 1000 that of the continuous law beyond `steps`, which is larger:
     /// each term of the sum is at most the integral over the step before it.
     pub fn tail(&self, steps: f64) -> f64 {
+        if steps < 0.0 {
+            return 1.0;
+        }
         let sigma = self.variance().to_f64().sqrt();
         if sigma > SUMMED_SIGMA {
             return statrs::function::erf::erfc(steps.floor() / (sigma * std::f64::consts::SQRT_2));
         }
-        let first = steps.floor() as i128 + 1;
+        let first = (steps.floor() as i128).saturating_add(1);
         let reach = (sigma * 40.0) as i128 + 40;
-        2.0 * (first..first + reach).map(|k| self.pmf(k)).sum::<f64>()
+        2.0 * (first..first.saturating_add(reach)).map(|k| self.pmf(k)).sum::<f64>()
     }
 
     /// The standard deviation; for σ above 1 indistinguishable from σ.

@@ -264,6 +264,7 @@ impl Target {
     ) -> Result<Rational, NoiseError> {
         let sigma = Rational::try_from(sigma)?;
         let continuous = &sigma.square() * l2_squared;
+        DiscreteGaussian::check_variance(&continuous)?;
         let few_terms = continuous <= Rational::from(SUMMED_VARIANCE);
         if dimensions == 1 && few_terms && self.epsilon <= Rational::from(SUMMED_EPSILON) {
             return Ok(self.summed_variance(&continuous, l2_squared, calibration));

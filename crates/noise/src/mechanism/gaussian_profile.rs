@@ -126,6 +126,9 @@ pub(super) fn smooth_certifies(
         true => (epsilon - &slack, Rational::zero()),
         false => (epsilon.clone(), &slack + &slack),
     };
+    if paid >= *delta {
+        return false;
+    }
     // μ² = Δ₂²/(v − s²); a root rounded up only makes δ larger.
     let mu_squared = l2_squared / &left;
     let mu = Enclosure::of(&mu_squared, 256 + 2 * mu_squared.floor_log2().unsigned_abs() as usize).sqrt();

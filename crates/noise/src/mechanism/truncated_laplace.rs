@@ -228,7 +228,7 @@ mod tests {
             let scale = &Rational::from(sensitivity) / &q(epsilon);
             let exact = by_definition(&scale, bound, sensitivity, &q(epsilon));
             for (delta, private) in
-                [(exact.upper() + (IBig::ONE << 200), true), (exact.lower() - (IBig::ONE << 200), false)]
+                [(exact.upper() + (IBig::ONE << 250), true), (exact.lower() - (IBig::ONE << 250), false)]
             {
                 let delta = Rational::dyadic(delta, -400);
                 assert_eq!(is_private(&scale, &Rational::from(sensitivity), bound, &delta), private);

@@ -8,7 +8,7 @@
 //! V < 1 − x ≤ e^(−x) in one multiplication; e^(−x) in 64-bit fixed point within
 //! [`EXP_ERROR`] units; and both sides with ever more digits.
 
-use dashu_int::{IBig, UBig};
+use dashu_int::UBig;
 use demur_exact::{Rational, exp_neg};
 
 use crate::sampler::words::{Uniform, Words};
@@ -82,19 +82,7 @@ impl Acceptance {
     /// The same question, answered with as many digits as it takes.
     pub(crate) fn keeps_exactly<W: Words>(&self, gap: u128, uniform: &mut Uniform<'_, W>) -> bool {
         let x = &Rational::from(gap) * &self.rate;
-        let mut bits = 128;
-        loop {
-            let (digits, drawn) = uniform.prefix(bits);
-            let power = exp_neg(&x, drawn);
-            let digits = IBig::from(digits.clone());
-            if digits < *power.lower() {
-                return true;
-            }
-            if digits >= *power.upper() {
-                return false;
-            }
-            bits *= 2;
-        }
+        uniform.is_below(|bits| exp_neg(&x, bits))
     }
 }
 
@@ -142,6 +130,7 @@ fn mul_high(term: u128, x: u64) -> u128 {
 mod tests {
     use super::*;
     use crate::sampler::table::tests::Script;
+    use dashu_int::IBig;
     use proptest::prelude::*;
 
     fn two_to(exponent: i64) -> Rational {

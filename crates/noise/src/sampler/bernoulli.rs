@@ -61,20 +61,7 @@ impl Bernoulli {
     #[inline(never)]
     fn sample_slowly<W: Words>(&self, words: &mut W) -> bool {
         let first = UBig::from((self.digits >> 64) as u64);
-        let mut uniform = Uniform::with_prefix(words, first, 64);
-        let mut bits = STORED;
-        loop {
-            let (digits, drawn) = uniform.prefix(bits);
-            let digits = IBig::from(digits.clone());
-            let p = self.probability.enclose(drawn);
-            if digits < *p.lower() {
-                return true;
-            }
-            if digits >= *p.upper() {
-                return false;
-            }
-            bits *= 2;
-        }
+        Uniform::with_prefix(words, first, 64).is_below(|bits| self.probability.enclose(bits))
     }
 
     /// Tosses 64 times; bit i of the result is the i-th toss.

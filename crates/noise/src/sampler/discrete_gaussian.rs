@@ -77,8 +77,7 @@ impl DiscreteGaussian {
 
     /// Noise with parameter σ² = `variance`, between 2⁻⁴⁰ and 2¹⁰⁰.
     pub fn new(variance: Rational) -> Result<Self, NoiseError> {
-        let what = "the variance of discrete Gaussian noise";
-        NoiseError::check_range(what, &variance, &Self::min_variance(), &Self::max_variance())?;
+        Self::check_variance(&variance)?;
         let rate = (&variance * &Rational::from(2u32)).recip();
         // 9.5σ on both sides hold all but 2^−64 of the law: 19σ outcomes, and 19² < 2^9.
         let reach_log2 = (variance.floor_log2() + 1 + 9).max(2) as u32;
@@ -90,6 +89,12 @@ impl DiscreteGaussian {
             Method::Buckets(Buckets::new(&variance, rate))
         };
         Ok(Self { variance, method })
+    }
+
+    /// Refuses a variance that cannot be sampled.
+    pub(crate) fn check_variance(variance: &Rational) -> Result<(), NoiseError> {
+        let what = "the variance of discrete Gaussian noise";
+        NoiseError::check_range(what, variance, &Self::min_variance(), &Self::max_variance())
     }
 
     /// The parameter σ²: the variance of the continuous law of the same shape.

@@ -169,21 +169,8 @@ impl Selection {
     #[cold]
     #[inline(never)]
     fn flip_slowly<W: Words>(&self, gap: u64, word: u64, words: &mut W) -> bool {
-        let mut uniform = Uniform::with_prefix(words, UBig::from(word), 64);
         let exponent = self.powers.exponent(gap);
-        let mut bits = 128;
-        loop {
-            let (digits, drawn) = uniform.prefix(bits);
-            let digits = IBig::from(digits.clone());
-            let bias = exp_neg(&exponent, drawn);
-            if digits < *bias.lower() {
-                return true;
-            }
-            if digits >= *bias.upper() {
-                return false;
-            }
-            bits *= 2;
-        }
+        Uniform::with_prefix(words, UBig::from(word), 64).is_below(|bits| exp_neg(&exponent, bits))
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`Words`]: where samplers get their random bits.
 
-use dashu_int::UBig;
+use dashu_int::{IBig, UBig};
+use demur_exact::Enclosure;
 
 /// A source of independent, uniform 64-bit words.
 ///
@@ -33,6 +34,25 @@ impl<'a, W: Words> Uniform<'a, W> {
             self.bits += 64;
         }
         (&self.digits, self.bits)
+    }
+
+    /// Whether the number lies below a bound that can be computed with any number of places.
+    ///
+    /// Draws and computes twice as many digits until the answer is certain.
+    pub(crate) fn is_below(&mut self, bound: impl Fn(usize) -> Enclosure) -> bool {
+        let mut bits = 128;
+        loop {
+            let (digits, drawn) = self.prefix(bits);
+            let digits = IBig::from(digits.clone());
+            let bound = bound(drawn);
+            if digits < *bound.lower() {
+                return true;
+            }
+            if digits >= *bound.upper() {
+                return false;
+            }
+            bits *= 2;
+        }
     }
 }
 
