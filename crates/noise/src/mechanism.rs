@@ -126,7 +126,7 @@ pub trait Mechanism {
                 format!("the chance β of a larger error must lie between 0 and 1, but it is {beta}");
             return Err(NoiseError::new("noise.beta", message));
         }
-        let shared = -(f64::ln_1p(-beta) / self.dimensions() as f64).exp_m1();
+        let shared = (-(f64::ln_1p(-beta) / self.dimensions() as f64).exp_m1()).min(beta);
         let step = self.lattice().value(1);
         let bound = |beta: f64| least_steps(|steps| self.tail(steps), beta) * step;
         Ok(ErrorBound { each: bound(beta), joint: bound(shared) })
@@ -151,6 +151,17 @@ fn least_steps(tail: impl Fn(f64) -> f64, beta: f64) -> f64 {
         }
     }
     high
+}
+
+/// Refuses a mechanism that would publish nothing.
+fn check_dimensions(dimensions: u64) -> Result<(), NoiseError> {
+    if dimensions > 0 {
+        return Ok(());
+    }
+    Err(NoiseError::new(
+        "noise.dimensions",
+        "a mechanism publishes at least 1 number, but 0 were asked".to_owned(),
+    ))
 }
 
 /// Refuses a sensitivity that is not above 0.

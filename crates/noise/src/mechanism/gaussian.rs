@@ -24,7 +24,7 @@ use demur_core::{Delta, Epsilon, Lattice, PrivacyLoss};
 use demur_exact::{Rational, gaussian_sigma};
 
 use super::gaussian_profile::{discrete_gaussian_delta, smooth_certifies, smoothing};
-use super::{Mechanism, check_sensitivity};
+use super::{Mechanism, check_dimensions, check_sensitivity};
 use crate::{DiscreteGaussian, Entropy, NoiseError};
 
 /// Up to this variance, and up to this ε, the discrete δ(ε) is summed term by term. Beyond, the
@@ -233,6 +233,7 @@ impl Gaussian {
         l2_squared: Rational,
         variance: Rational,
     ) -> Result<Self, NoiseError> {
+        check_dimensions(dimensions)?;
         Ok(Self { noise: DiscreteGaussian::new(variance)?, lattice, dimensions, l2_squared })
     }
 

@@ -15,7 +15,7 @@
 use demur_core::{Epsilon, Lattice, PrivacyLoss};
 use demur_exact::Rational;
 
-use super::{Mechanism, check_sensitivity};
+use super::{Mechanism, check_dimensions, check_sensitivity};
 use crate::{DiscreteLaplace, Entropy, NoiseError};
 
 /// Laplace noise on a lattice; see the module text.
@@ -75,6 +75,7 @@ impl Laplace {
         sensitivity: Rational,
         epsilon: Epsilon,
     ) -> Result<Self, NoiseError> {
+        check_dimensions(dimensions)?;
         let noise = DiscreteLaplace::new(&sensitivity / &positive(epsilon)?)?;
         Ok(Self { noise, lattice, dimensions, sensitivity })
     }

@@ -297,6 +297,15 @@ pub(crate) mod tests {
                 let above = scaled + (IBig::from(2u8) << 128);
                 assert!(*p.upper() < above, "outcome {outcome}: weight {weight} is too far below {p:?}");
             }
+            // The words on both sides of every threshold.
+            for (column, entry) in self.entries.iter().enumerate() {
+                let (threshold, alias) = (entry >> self.index_bits, entry & ((1 << self.index_bits) - 1));
+                let outcome = |high: u64| {
+                    look_up(&self.entries, self.index_bits, high << self.index_bits | column as u64)
+                };
+                assert!(threshold == 0 || outcome(threshold - 1) == column as u64);
+                assert_eq!(outcome(threshold), alias);
+            }
             assert!(self.remainder <= 2 * self.weights.len() as u64 + 2, "remainder {}", self.remainder);
         }
 
