@@ -57,8 +57,9 @@ impl Laplace {
 
     /// For `dimensions` real numbers that together move by at most `l1`.
     ///
-    /// Rounding to the lattice may add a step to each coordinate; the lattice is
-    /// chosen so fine that this costs less than one part in a million.
+    /// Rounding to the lattice may add a step to each coordinate. The lattice has 2²⁰ steps
+    /// per coordinate in the scale Δ₁/ε, so the noise grows by a share of about 2⁻²⁰/ε: a
+    /// millionth at ε = 1, a thousandth at ε = 0.001.
     pub fn reals(dimensions: u64, l1: Rational, epsilon: Epsilon) -> Result<Self, NoiseError> {
         check_sensitivity(&l1)?;
         let lattice = Lattice::for_scale(&(&l1 / &positive(epsilon)?), dimensions)?;
