@@ -106,7 +106,11 @@ impl DiscreteLaplace {
     pub fn sample<W: Words>(&self, words: &mut W) -> i128 {
         let outcome = self.lowest.sample(words);
         let (digit, sign) = (outcome >> 1, outcome & 1);
-        let magnitude = u128::from(digit) + self.sample_higher(words);
+        let magnitude = if self.higher.is_empty() {
+            u128::from(digit)
+        } else {
+            u128::from(digit) + u128::from(self.lowest_radix) * self.sample_higher(words)
+        };
         // −1 − G is the bitwise complement of G.
         magnitude as i128 ^ -i128::from(sign)
     }
@@ -114,14 +118,13 @@ impl DiscreteLaplace {
     /// What stands above the lowest digit.
     #[inline]
     fn sample_higher<W: Words>(&self, words: &mut W) -> u128 {
-        let Some((highest, middle)) = self.higher.split_last() else { return 0 };
-        // Bounded digits: together they stay below 2⁶³. Only the highest has no bound.
-        let (mut value, mut place) = (0, self.lowest_radix);
-        for table in middle {
-            value += place * table.sample(words);
-            place *= self.higher_radix;
+        let mut value = 0u128;
+        let mut place = 1u128;
+        for table in &self.higher {
+            value += place * u128::from(table.sample(words));
+            place *= u128::from(self.higher_radix);
         }
-        u128::from(value) + u128::from(place) * u128::from(highest.sample(words))
+        value
     }
 
     /// Draws as many values as `out` holds.
