@@ -10,7 +10,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("demur-exact", &[]),
     ("demur-core", &["demur-exact"]),
     ("demur-noise", &["demur-core", "demur-exact"]),
-    ("demur", &["demur-core", "demur-exact", "demur-noise"]),
+    ("demur-accounting", &["demur-core", "demur-exact"]),
+    ("demur", &["demur-accounting", "demur-core", "demur-exact", "demur-noise"]),
     ("demur-testkit", &["demur-core", "demur-exact", "demur-noise"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,482 @@
+//! Exact composition by inverting the moment function.
+//!
+//! **Definition.** Composed losses add, so their moments multiply: F(z) = ∏ Kᵢ(z)^nᵢ. For every c > 0
+//!
+//! ```text
+//! δ(ε) = 1/2πi · ∫_{Re z = c} F(z)·e^(−zε)/(z(z + 1)) dz
+//! ```
+//!
+//! **Discretisation.** The trapezoid rule with step h gives
+//! T(ε) = Σₙ e^(2πcn/h)·δ(ε + 2πn/h) over all whole n: every term is positive, so
+//! T ≥ δ(ε) *whatever h is*. How much it is above is bounded with s = 2π/h:
+//!
+//! ```text
+//! n < 0:  Σ e^(−c|n|s)                                          since δ ≤ 1
+//! n > 0:  Σ e^(−(c′ − c)ns) · F(c′)·e^(−c′ε)·c′^c′/(c′ + 1)^(c′ + 1)    for any c′ > c
+//! ```
+//!
+//! the second by (1 − e^(ε − L))⁺ ≤ e^(c′(L − ε))·c′^c′/(c′ + 1)^(c′ + 1).
+//!
+//! **Truncation.** The sum stops at the first y where the [decay](crate::decay) of the laws proves
+//! that the rest is negligible; what it proves is added.
+//!
+//! **Rounding.** Every node carries a bound on its error, from [`Nodes`] and the products here.
+//!
+//! **Where.** c is the saddle point: there the sum has least cancellation, and δ keeps its relative
+//! accuracy however small it is.
+//!
+//! **References.** docs/accounting.md; \[Trefethen2014\] for the trapezoid rule.
+
+use std::f64::consts::PI;
+
+use num_complex::Complex64;
+
+use crate::Bounds;
+use crate::decay::Decay;
+use crate::law::Law;
+use crate::nodes::{Nodes, Reach, Tilted, UNIT};
+
+/// What the certified errors shall be below, relatively.
+const GOAL: f64 = 1e-13;
+/// How many nodes are tried at most.
+const MOST_NODES: f64 = 400_000.0;
+/// How many evaluations of single waves are tried at most.
+const MOST_WAVES: f64 = 4e8;
+
+/// Independent losses with finite values, and how often each was paid.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sum {
+    /// Σ μ² of plain Gaussian noise.
+    pub(crate) mu_squared: f64,
+    /// Everything else.
+    pub(crate) terms: Vec<(Law, f64)>,
+}
+
+/// F on the line Re z = c.
+pub(crate) struct Line {
+    tilt: f64,
+    step: f64,
+    /// ln F(c).
+    log_scale: f64,
+    nodes: Vec<Node>,
+    /// Σ |F(z)/F(c)|/|z(z + 1)| beyond the last node, times h/π.
+    tail: f64,
+    /// ln F(c′) and c′ for the bound on what T is above δ.
+    beyond: (f64, f64),
+}
+
+struct Node {
+    y: f64,
+    /// F(z)/F(c)/(z(z + 1)).
+    value: Complex64,
+    error: f64,
+}
+
+/// Where to put the line, and what is expected there.
+#[derive(Clone, Copy, Debug)]
+struct Saddle {
+    tilt: f64,
+    epsilon: f64,
+    /// ln F(c).
+    log_moment: f64,
+    /// ln δ, roughly.
+    log_delta: f64,
+    /// How curved the integrand is: its width in y is 1/√curvature.
+    curvature: f64,
+}
+
+impl Sum {
+    /// The line for δ near `epsilon`; `None` when no decay can be proven with affordable effort.
+    pub(crate) fn line_for_epsilon(&self, epsilon: f64) -> Option<Line> {
+        let mut real = RealMoments::new(self);
+        let saddle = real.saddle(|saddle| saddle.epsilon - epsilon)?;
+        Line::new(self, &mut real, saddle)
+    }
+
+    /// The line for ε near δ.
+    pub(crate) fn line_for_delta(&self, log_delta: f64) -> Option<Line> {
+        let mut real = RealMoments::new(self);
+        let saddle = real.saddle(|saddle| log_delta - saddle.log_delta)?;
+        Line::new(self, &mut real, saddle)
+    }
+
+    /// An upper bound on ln F(c), for real c.
+    pub(crate) fn log_moment_up(&self, tilt: f64) -> f64 {
+        RealMoments::new(self).log_moment_up(tilt)
+    }
+
+    fn uses(&self) -> f64 {
+        self.terms.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// Moments for real z, with nodes that are kept from one c to the next.
+struct RealMoments<'a> {
+    sum: &'a Sum,
+    cap: f64,
+    nodes: Vec<Nodes>,
+}
+
+impl<'a> RealMoments<'a> {
+    fn new(sum: &'a Sum) -> Self {
+        Self { sum, cap: 0.0, nodes: vec![] }
+    }
+
+    fn tilted(&mut self, tilt: f64) -> Vec<Tilted> {
+        if tilt > self.cap || self.nodes.is_empty() {
+            self.cap = tilt * 2.0;
+            let tolerance = (1e-4 / self.sum.uses().max(1.0)).max(1e-18);
+            let reach = Reach { tilt: self.cap, frequency: 0.0, tolerance };
+            self.nodes = self.sum.terms.iter().map(|(law, _)| Nodes::of(law, reach)).collect();
+        }
+        self.nodes.iter().map(|nodes| nodes.tilted(tilt)).collect()
+    }
+
+    fn at(&mut self, c: f64) -> Saddle {
+        let mu_squared = self.sum.mu_squared;
+        let (mut log, mut mean, mut variance) = (c * (c + 1.0) / 2.0 * mu_squared, (c + 0.5) * mu_squared, mu_squared);
+        for (tilted, (_, count)) in self.tilted(c).iter().zip(&self.sum.terms) {
+            log += count * tilted.log_moment();
+            mean += count * tilted.mean;
+            variance += count * tilted.variance;
+        }
+        let d = c + 1.0;
+        let epsilon = mean - 1.0 / c - 1.0 / d;
+        let curvature = variance + 1.0 / (c * c) + 1.0 / (d * d);
+        let log_delta = log - c * epsilon - (c * d).ln() - 0.5 * (2.0 * PI * curvature).ln();
+        Saddle { tilt: c, epsilon, log_moment: log, log_delta, curvature }
+    }
+
+    fn log_moment_up(&mut self, c: f64) -> f64 {
+        let terms: f64 = self
+            .tilted(c)
+            .iter()
+            .zip(&self.sum.terms)
+            .map(|(tilted, (_, count))| count * tilted.at(0.0).up())
+            .sum();
+        (terms + c * (c + 1.0) / 2.0 * self.sum.mu_squared) * (1.0 + 1e-14) + 1e-14
+    }
+
+    /// The saddle where an increasing function of c is zero, to within a factor e of δ.
+    fn saddle(&mut self, excess: impl Fn(Saddle) -> f64) -> Option<Saddle> {
+        let (mut low, mut high) = (1e-6f64.ln(), 1e7f64.ln());
+        let mut log_c = 0.5;
+        for _ in 0..60 {
+            let saddle = self.at(f64::exp(log_c));
+            let miss = excess(saddle);
+            if std::env::var("DBG").is_ok() { eprintln!("{saddle:?} miss {miss} cap {}", self.cap); }
+            if !miss.is_finite() {
+                high = log_c;
+                log_c = (low + high) / 2.0;
+                continue;
+            }
+            if miss > 0.0 { high = log_c } else { low = log_c }
+            // ε moves by c·curvature per step of ln c, and ln δ by c times that.
+            let (c, curvature) = (saddle.tilt, saddle.curvature);
+            let probe = Saddle { epsilon: saddle.epsilon + c * curvature * 1e-3, log_delta: saddle.log_delta - c * c * curvature * 1e-3, ..saddle };
+            let slope = (excess(probe) - miss) / 1e-3;
+            let newton = log_c - miss / slope;
+            let next = if newton > low && newton < high { newton.clamp(log_c - 2.0, log_c + 2.0) } else { (low + high) / 2.0 };
+            if (miss / slope * c * c * curvature).abs() < 1.0 {
+                return saddle.log_delta.is_finite().then_some(saddle);
+            }
+            log_c = next;
+        }
+        None
+    }
+}
+
+impl Line {
+    fn new(sum: &Sum, real: &mut RealMoments<'_>, saddle: Saddle) -> Option<Self> {
+        let (tilt, distance, beyond) = place(real, saddle)?;
+        let step = 2.0 * PI / distance;
+        let goal = GOAL / (tilt * (tilt + 1.0) * (2.0 * PI * saddle.curvature).sqrt());
+        let modulus = Modulus::new(sum, real, tilt);
+        if std::env::var("DBG").is_ok() { eprintln!("tilt {tilt} distance {distance} goal {goal:e}"); modulus.debug(step); }
+        let end = modulus.end(step, goal)?;
+        let tail = modulus.log(end).exp() / (PI * (end - step).max(step / 2.0));
+        let mut line = Self { tilt, step, log_scale: 0.0, nodes: vec![], tail, beyond };
+        let mut fill = Fill { sum, line: &mut line, end, goal, waves: 0.0 };
+        let first = (8.0 * saddle.curvature.sqrt().recip()).max(step);
+        (fill.near(first)? && fill.far()?).then_some(line)
+    }
+
+    fn node(&self, sum: &Sum, tilted: &[(Tilted, f64)], y: f64) -> Node {
+        let c = self.tilt;
+        let mut log = Complex64::new((c * (c + 1.0) - y * y) / 2.0, (c + 0.5) * y) * sum.mu_squared;
+        let mut error = 4.0 * UNIT * (c * (c + 1.0) + y * y + (c + 1.0) * y) * sum.mu_squared;
+        let mut modulus = log.re;
+        for (law, count) in tilted {
+            let moment = law.at(y);
+            log += moment.value * count;
+            error += moment.error * count + 2.0 * UNIT * count * moment.value.norm();
+            modulus += count * moment.log_modulus;
+        }
+        error += 8.0 * UNIT * (1.0 + log.norm() + self.log_scale.abs());
+        let z = Complex64::new(c, y);
+        let kernel = (z * (z + 1.0)).inv();
+        if error > 0.1 {
+            let bound = (modulus - self.log_scale + 1e-12).exp() * kernel.norm();
+            return Node { y, value: Complex64::ZERO, error: bound };
+        }
+        let value = (log - self.log_scale).exp() * kernel;
+        Node { y, value, error: value.norm() * 1.1 * error }
+    }
+
+    /// ln(F(c)·e^(−cε)).
+    fn log_factor(&self, epsilon: f64) -> f64 {
+        self.log_scale - self.tilt * epsilon
+    }
+
+    /// T(ε)·e^(cε)/F(c), its derivative by ε, and a bound on the error of the first.
+    fn sum(&self, epsilon: f64) -> (f64, f64, f64) {
+        let (mut value, mut slope, mut error) = (0.0, 0.0, 0.0);
+        for (index, node) in self.nodes.iter().enumerate() {
+            let half = if index == 0 { 0.5 } else { 1.0 };
+            let (sine, cosine) = libm::sincos(node.y * epsilon);
+            let term = node.value * Complex64::new(cosine, -sine) * half;
+            value += term.re;
+            slope -= term.re * self.tilt - term.im * node.y;
+            error += node.error * half + term.norm() * UNIT * (8.0 + 4.0 * node.y * epsilon.abs() + index as f64);
+        }
+        let factor = self.step / PI;
+        (value * factor, slope * factor, error * factor * (1.0 + 1e-6) + self.tail)
+    }
+
+    /// Bounds on δ(ε).
+    pub(crate) fn delta(&self, epsilon: f64) -> Bounds {
+        let (value, _, error) = self.sum(epsilon);
+        let log_factor = self.log_factor(epsilon);
+        let rounding = 4.0 * UNIT * (2.0 + self.log_scale.abs() + (self.tilt * epsilon).abs());
+        let factor = log_factor.exp();
+        let upper = factor * (value + error) * (1.0 + rounding) + f64::MIN_POSITIVE * f64::EPSILON;
+        let lower = factor * (value - error) * (1.0 - rounding) - self.alias(epsilon);
+        Bounds::new(lower.clamp(0.0, 1.0), upper.clamp(0.0, 1.0))
+    }
+
+    /// What T may be above δ.
+    fn alias(&self, epsilon: f64) -> f64 {
+        let distance = 2.0 * PI / self.step;
+        let geometric = |log_ratio: f64| {
+            let ratio = log_ratio.exp();
+            ratio / (1.0 - ratio)
+        };
+        let before = geometric(-self.tilt * distance);
+        let (log_moment, c) = self.beyond;
+        let after = geometric(-(c - self.tilt) * distance) * (log_moment - c * epsilon + log_payoff(c)).exp();
+        (before + after) * (1.0 + 1e-9)
+    }
+
+    /// Bounds on the least ε ≥ 0 with δ(ε) ≤ δ.
+    pub(crate) fn epsilon(&self, delta: f64, guess: f64) -> Bounds {
+        let target = delta.ln();
+        let mut epsilon = guess;
+        for _ in 0..50 {
+            let (value, slope, _) = self.sum(epsilon);
+            // d ln T/dε = slope/value, since `slope` includes the factor's own −c
+            let step = (value.ln() + self.log_factor(epsilon) - target) / (slope / value);
+            let step = if step.is_finite() { step.clamp(-1.0 - epsilon.abs(), 1.0 + epsilon.abs()) } else { break };
+            epsilon -= step;
+            if step.abs() <= 4.0 * f64::EPSILON * epsilon.abs() {
+                break;
+            }
+        }
+        let search = |sign: f64, holds: &dyn Fn(Bounds) -> bool| {
+            let mut step = 4.0 * f64::EPSILON * epsilon.abs().max(1e-300);
+            loop {
+                let tried = epsilon + sign * step;
+                if tried <= 0.0 {
+                    return 0.0;
+                }
+                if holds(self.delta(tried)) || step > 1e6 {
+                    return tried;
+                }
+                step *= 1.5;
+            }
+        };
+        let upper = search(1.0, &|bounds| bounds.upper <= delta);
+        let lower = search(-1.0, &|bounds| bounds.lower >= delta);
+        Bounds::new(lower.min(upper), upper)
+    }
+
+    /// The ε at which the line was put.
+    pub(crate) fn centre(&self) -> f64 {
+        self.nodes.get(1).map_or(0.0, |_| self.tilt)
+    }
+}
+
+/// Evaluates F along a line, as far as needed.
+struct Fill<'a> {
+    sum: &'a Sum,
+    line: &'a mut Line,
+    end: f64,
+    /// What may be left out.
+    goal: f64,
+    waves: f64,
+}
+
+impl Fill<'_> {
+    /// Tilted laws for frequencies up to some y, and what the tolerance is.
+    fn laws(&mut self, frequency: f64, tolerance: f64, nodes: f64) -> Option<Vec<(Tilted, f64)>> {
+        let reach = Reach { tilt: self.line.tilt, frequency, tolerance };
+        let tilted = |(law, count): &(Law, f64)| (Nodes::of(law, reach).tilted(self.line.tilt), *count);
+        let laws: Vec<_> = self.sum.terms.iter().map(tilted).collect();
+        self.waves += nodes * laws.iter().map(|(law, _)| law.width() as f64 + 1.0).sum::<f64>();
+        (self.waves <= MOST_WAVES).then_some(laws)
+    }
+
+    /// The nodes that matter, in blocks of doubling frequency and falling precision; true when all
+    /// further ones seem negligible.
+    fn near(&mut self, first: f64) -> Option<bool> {
+        let uses = self.sum.uses().max(1.0) * self.sum.terms.len().max(1) as f64;
+        let (mut frequency, mut log_fallen) = (first, 0.0f64);
+        loop {
+            let tolerance = (1e-15 / uses * (-log_fallen).exp()).clamp(1e-19, 1e-3 / uses);
+            let begin = self.line.nodes.len();
+            let last = (frequency.min(self.end) / self.line.step) as usize + 1;
+            let laws = self.laws(frequency, tolerance, last.saturating_sub(begin) as f64)?;
+            if begin == 0 {
+                let c = self.line.tilt;
+                self.line.log_scale = self.sum.mu_squared * c * (c + 1.0) / 2.0
+                    + laws.iter().map(|(law, n)| n * law.log_moment()).sum::<f64>();
+            }
+            for index in begin..=last {
+                let y = index as f64 * self.line.step;
+                let node = self.line.node(self.sum, &laws, y);
+                let z = Complex64::new(self.line.tilt, y);
+                log_fallen = ((node.value.norm() + node.error) * (z * (z + 1.0)).norm()).ln();
+                self.line.nodes.push(node);
+                if y >= self.end || log_fallen < (self.goal * y).ln() {
+                    return Some(true);
+                }
+            }
+            if self.line.nodes.len() as f64 > MOST_NODES {
+                return None;
+            }
+            frequency *= 2.0;
+        }
+    }
+
+    /// Shows that nothing up to the end of the line is above the goal, or adds what is.
+    ///
+    /// |φ(y)| of one law moves by at most its standard deviation per unit of y, so a value well
+    /// below what is needed speaks for its neighbours too.
+    fn far(&mut self) -> Option<bool> {
+        let (step, uses) = (self.line.step, self.sum.uses().max(1.0));
+        let (mut index, last) = (self.line.nodes.len(), (self.end / step) as usize + 1);
+        // Σ h/π·B/y² over all nodes from y on is at most B/(π(y − h)).
+        let from = (index.max(2) - 1) as f64 * step;
+        let enough = (self.goal * PI * from).ln();
+        self.line.tail += self.goal * (1.0 + 1e-9);
+        let mut frequency = index as f64 * step;
+        while index <= last {
+            frequency = (2.0 * frequency).min(self.end + step);
+            let block = ((frequency / step) as usize).clamp(index, last);
+            let laws = self.laws(frequency, 1e-2 / uses, (block - index) as f64 / 4.0)?;
+            while index <= block {
+                let y = index as f64 * step;
+                let moduli: Vec<_> = laws.iter().map(|(law, count)| (law.modulus(y), law.deviation(), *count)).collect();
+                let bound = |nodes: usize| {
+                    let moved = |(modulus, deviation, count): &(f64, f64, f64)| {
+                        count * (modulus + deviation * nodes as f64 * step).min(1.0).ln()
+                    };
+                    moduli.iter().map(moved).sum::<f64>() - self.sum.mu_squared * y * y / 2.0 + 1e-9
+                };
+                if bound(0) > enough {
+                    self.line.tail += step / PI * bound(0).exp() / (y * y);
+                }
+                let mut skipped = 0;
+                while bound(2 * skipped + 1) <= enough {
+                    skipped = 2 * skipped + 1;
+                    if index + skipped > last {
+                        break;
+                    }
+                }
+                index += skipped + 1;
+            }
+        }
+        Some(true)
+    }
+}
+
+/// ln of c^c/(c + 1)^(c + 1), the factor between (1 − e^(−t))⁺ and e^(ct).
+fn log_payoff(c: f64) -> f64 {
+    c * c.ln() - (c + 1.0) * (c + 1.0).ln()
+}
+
+/// Where to put the line and how far apart the copies of δ in T shall be, with (ln F(c′), c′) to bound them.
+///
+/// At the saddle the sum is largest against its terms. When one loss in a while is large, the copies
+/// fade sooner a little to the left of it, at the price of a digit.
+fn place(real: &mut RealMoments<'_>, saddle: Saddle) -> Option<(f64, f64, (f64, f64))> {
+    const PRICE: f64 = 3.0;
+    let height = |at: Saddle| at.log_moment - at.tilt * saddle.epsilon - (at.tilt * (at.tilt + 1.0)).ln();
+    let mut best: Option<(f64, f64, (f64, f64))> = None;
+    for factor in [1.0, 0.85, 0.7, 0.6, 0.5] {
+        let here = real.at(factor * saddle.tilt);
+        if height(here) > height(saddle) + PRICE {
+            break;
+        }
+        let Some((distance, beyond)) = spacing(real, here.tilt, saddle) else { continue };
+        if best.is_none_or(|(_, known, _)| distance < known) {
+            best = Some((here.tilt, distance, beyond));
+        }
+    }
+    best
+}
+
+/// The distance s = 2π/h, with ln F(c′) and c′.
+fn spacing(real: &mut RealMoments<'_>, tilt: f64, saddle: Saddle) -> Option<(f64, (f64, f64))> {
+    const FACTORS: [f64; 7] = [3.0, 2.3, 1.8, 1.5, 1.3, 1.2, 1.1];
+    let goal = saddle.log_delta + (GOAL / 4.0).ln();
+    let bounds = FACTORS.map(|factor| {
+        let c = factor * tilt;
+        let log_moment = real.log_moment_up(c);
+        ((log_moment - c * saddle.epsilon + log_payoff(c) - goal) / (c - tilt), (log_moment, c))
+    });
+    let finite = bounds.into_iter().filter(|(distance, _)| distance.is_finite());
+    let (after, beyond) = finite.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some((after.max(-goal / tilt), beyond))
+}
+
+/// The proven decay of |F| along the line.
+struct Modulus {
+    mu_squared: f64,
+    decays: Vec<(Decay, f64)>,
+}
+
+impl Modulus {
+    fn new(sum: &Sum, real: &mut RealMoments<'_>, tilt: f64) -> Self {
+        let moments = real.tilted(tilt);
+        let decays = sum
+            .terms
+            .iter()
+            .zip(moments)
+            .map(|((law, count), tilted)| (Decay::of(law, tilt, 1.0 + tilted.excess), *count));
+        Self { mu_squared: sum.mu_squared, decays: decays.collect() }
+    }
+
+    /// ln |F(c + iy)/F(c)| is at most this at y and above.
+    fn log(&self, y: f64) -> f64 {
+        let laws: f64 = self.decays.iter().map(|(decay, count)| count * decay.log_modulus(y)).sum();
+        laws - self.mu_squared * y * y / 2.0 * (1.0 - 1e-14)
+    }
+
+    fn debug(&self, step: f64) { for y in [10.0,100.0,1e3,1e4,1e5f64] { eprintln!("y {y} step {step} log {}", self.log(y)); } }
+    /// The least y (roughly) beyond which less than `goal` is left.
+    fn end(&self, step: f64, goal: f64) -> Option<f64> {
+        let done = |y: f64| self.log(y) - (PI * (y - step).max(step / 2.0)).ln() <= goal.ln();
+        let (mut low, mut high) = (step, step * 2.0);
+        while !done(high) {
+            (low, high) = (high, high * 2.0);
+            if high > step * MOST_NODES {
+                return None;
+            }
+        }
+        for _ in 0..6 {
+            let middle = (low * high).sqrt();
+            if done(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+}

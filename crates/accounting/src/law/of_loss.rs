@@ -1,0 +1,400 @@
+//! From a [`PrivacyLoss`] to the laws it is made of.
+//!
+//! Composition is flattened, groups and samples are pushed down to single mechanisms, and equal ones are
+//! counted together.
+//!
+//! **Groups.** A group of k people moves an answer k times as far: sensitivities of noise and of scores
+//! are multiplied by k. Randomized answers are given by each person, so k of them are k answers. Anything
+//! that is (ε, δ)-private is (kε, δ·(e^(kε) − 1)/(e^ε − 1))-private for the group, and ρ becomes k²ρ.
+//!
+//! **Groups in a sample.** Of k people a sample has some with probability q′ = 1 − (1 − q)^k, and
+//! then at most all k. Where all k count at most k times as much, the loss is at most that of a
+//! sample of rate q′ in which they appear together: N(kμ, 1) is carried to N(jμ, 1), and N(0, 1) to
+//! itself, by X ↦ (j/k)·X + √(1 − j²/k²)·Z.
+
+use std::collections::HashMap;
+
+use demur_core::PrivacyLoss;
+use demur_exact::Rational;
+
+use super::{Atom, Base, Direction, Flat, Law, Pieces, Sampling};
+use crate::AccountingError;
+
+/// The most atoms one law may have.
+const MOST_ATOMS: u64 = 1 << 16;
+
+/// A composition as laws, each with how often it was paid.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    /// In the direction in which a person is removed.
+    pub(crate) laws: Vec<(Law, u64)>,
+    /// Σρ of what is known only to be zero-concentrated.
+    pub(crate) rho: Rational,
+    /// What is known only by points of its Rényi curve, and how often.
+    pub(crate) curves: Vec<(Vec<(Rational, Rational)>, u64)>,
+    /// Whether every law is the worst there is, so that lower bounds mean something.
+    pub(crate) tight: bool,
+}
+
+impl Terms {
+    pub(crate) fn of(loss: &PrivacyLoss) -> Result<Self, AccountingError> {
+        loss.check()?;
+        let mut leaves = Leaves::default();
+        leaves.add(loss, 1, 1, &Rational::one())?;
+        let mut terms =
+            Self { laws: vec![], rho: Rational::zero(), curves: vec![], tight: leaves.tight.unwrap_or(true) };
+        for leaf in leaves.order {
+            let count = leaves.counts.get(&leaf).copied().unwrap_or(0);
+            terms.add(&leaf, count)?;
+        }
+        Ok(terms)
+    }
+
+    fn add(&mut self, leaf: &Leaf, count: u64) -> Result<(), AccountingError> {
+        let base = match &leaf.loss {
+            PrivacyLoss::ZeroConcentrated { rho } => {
+                let group = Rational::from(leaf.group);
+                self.rho = &self.rho + &(&(rho * &group.square()) * &Rational::from(count));
+                return Ok(());
+            }
+            loss => base(loss, leaf.group)?,
+        };
+        let rate = leaf.rate.to_f64();
+        let sampling = (rate < 1.0).then_some(Sampling { rate, direction: Direction::Remove });
+        let law = Law { base, sampling };
+        if !law.is_nothing() {
+            self.laws.push((law, count));
+        }
+        Ok(())
+    }
+
+    /// Whether both directions are the same.
+    pub(crate) fn symmetric(&self) -> bool {
+        self.laws.iter().all(|(law, _)| law.sampling.is_none())
+    }
+
+    /// The same with the person added instead of removed.
+    pub(crate) fn reversed(&self) -> Self {
+        let laws = self.laws.iter().map(|(law, count)| (law.reversed(), *count)).collect();
+        Self { laws, ..self.clone() }
+    }
+}
+
+impl Law {
+    /// Whether the loss is always 0.
+    fn is_nothing(&self) -> bool {
+        let idle = self.sampling.as_ref().is_some_and(|sampling| sampling.rate == 0.0);
+        idle || match &self.base {
+            Base::Gaussian { mu_squared } => mu_squared.is_zero(),
+            Base::Pieces(pieces) => {
+                pieces.infinite == 0.0
+                    && pieces.flats.iter().all(|flat| flat.high == flat.low)
+                    && pieces.atoms.iter().all(|atom| atom.loss.is_zero())
+            }
+        }
+    }
+}
+
+/// A single mechanism for a group of people, on a sample.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Leaf {
+    loss: PrivacyLoss,
+    group: u64,
+    rate: Rational,
+}
+
+#[derive(Default)]
+struct Leaves {
+    counts: HashMap<Leaf, u64>,
+    order: Vec<Leaf>,
+    tight: Option<bool>,
+}
+
+impl Leaves {
+    fn add(&mut self, loss: &PrivacyLoss, count: u64, group: u64, rate: &Rational) -> Result<(), AccountingError> {
+        match loss {
+            PrivacyLoss::Composed { parts } => {
+                if *rate < Rational::one() {
+                    return self.shared_sample(loss, count, group, rate);
+                }
+                for part in parts {
+                    let count = times(count, part.count)?;
+                    if count > 0 {
+                        self.add(&part.loss, count, group, rate)?;
+                    }
+                }
+                Ok(())
+            }
+            PrivacyLoss::Group { size, inner } => self.add(inner, count, times(group, *size)?, rate),
+            PrivacyLoss::Subsampled { rate: own, inner } => self.add(inner, count, group, &(rate * own)),
+            PrivacyLoss::RandomizedResponse { .. } | PrivacyLoss::UnaryEncoding { .. } if *rate == Rational::one() => {
+                self.leaf(loss.clone(), times(count, group)?, 1, rate.clone())
+            }
+            _ if group > 1 && *rate < Rational::one() => {
+                self.tight = Some(false);
+                let rate = sampled_together(rate, group);
+                self.leaf(loss.clone(), count, group, rate)
+            }
+            _ => self.leaf(loss.clone(), count, group, rate.clone()),
+        }
+    }
+
+    fn leaf(&mut self, loss: PrivacyLoss, count: u64, group: u64, rate: Rational) -> Result<(), AccountingError> {
+        if matches!(loss, PrivacyLoss::DiscreteGaussian { dimensions: 2.., .. }) {
+            self.tight = Some(false);
+        }
+        let leaf = Leaf { loss, group, rate };
+        match self.counts.get_mut(&leaf) {
+            Some(known) => *known = known.checked_add(count).ok_or_else(too_many)?,
+            None => {
+                self.order.push(leaf.clone());
+                self.counts.insert(leaf, count);
+            }
+        }
+        Ok(())
+    }
+
+    /// Several mechanisms on one sample: one mechanism, if they can be said as one.
+    fn shared_sample(&mut self, loss: &PrivacyLoss, count: u64, group: u64, rate: &Rational) -> Result<(), AccountingError> {
+        if let Some(mu_squared) = all_gaussian(loss) {
+            let one = PrivacyLoss::Gaussian { variance: Rational::one(), l2_squared: mu_squared };
+            return self.add(&one, count, group, rate);
+        }
+        if let Some(epsilon) = loss.pure_epsilon() {
+            self.tight = Some(false);
+            return self.add(&PrivacyLoss::Pure { epsilon }, count, group, rate);
+        }
+        Err(AccountingError::new(
+            "accounting.shared-sample",
+            "several mechanisms on one and the same sample can be accounted for when all are Gaussian or all are pure, \
+             but these are neither; write a sample of its own for each",
+        ))
+    }
+}
+
+/// Σ Δ²/σ² when a composition consists of Gaussian noise only.
+fn all_gaussian(loss: &PrivacyLoss) -> Option<Rational> {
+    match loss {
+        PrivacyLoss::Gaussian { variance, l2_squared } => Some(l2_squared / variance),
+        PrivacyLoss::Composed { parts } => parts.iter().try_fold(Rational::zero(), |sum, part| {
+            Some(&sum + &(&all_gaussian(&part.loss)? * &Rational::from(part.count)))
+        }),
+        _ => None,
+    }
+}
+
+/// 1 − (1 − q)^k, rounded up to a double.
+fn sampled_together(rate: &Rational, group: u64) -> Rational {
+    let together = -libm::expm1(group as f64 * libm::log1p(-rate.to_f64_up()));
+    Rational::try_from((together * (1.0 + 1e-14)).min(1.0)).unwrap_or_else(|_| Rational::one())
+}
+
+fn times(a: u64, b: u64) -> Result<u64, AccountingError> {
+    a.checked_mul(b).filter(|&product| product <= 1 << 53).ok_or_else(too_many)
+}
+
+fn too_many() -> AccountingError {
+    AccountingError::new("accounting.count", "a loss may be paid at most 2^53 times, but these counts multiply to more")
+}
+
+/// The law of one mechanism for a group.
+fn base(loss: &PrivacyLoss, group: u64) -> Result<Base, AccountingError> {
+    let k = Rational::from(group);
+    let pieces = match loss {
+        PrivacyLoss::Gaussian { variance, l2_squared } => {
+            return Ok(Base::Gaussian { mu_squared: &(l2_squared * &k.square()) / variance });
+        }
+        PrivacyLoss::Pure { epsilon } | PrivacyLoss::PermuteAndFlip { epsilon } => two_points(epsilon * &k),
+        PrivacyLoss::Approximate { epsilon, delta } => approximate(epsilon, delta, group),
+        PrivacyLoss::RandomizedResponse { epsilon, categories } => {
+            randomized_response(&(epsilon * &k), *categories as f64)
+        }
+        PrivacyLoss::UnaryEncoding { epsilon } => unary_encoding(&(epsilon * &k)),
+        PrivacyLoss::Exponential { epsilon } => exponential(&(epsilon * &k)),
+        PrivacyLoss::Laplace { scale, sensitivity } => laplace(&(&(sensitivity * &k) / scale)),
+        PrivacyLoss::TruncatedLaplace { scale, bound, sensitivity } => {
+            truncated_laplace((bound / scale).to_f64(), &(&(sensitivity * &k) / scale))
+        }
+        PrivacyLoss::DiscreteLaplace { scale, sensitivity } => {
+            discrete_laplace(scale, whole(&(sensitivity * &k), "discrete_laplace")?)
+        }
+        PrivacyLoss::TruncatedDiscreteLaplace { scale, bound, sensitivity } => {
+            let shift = whole(&(sensitivity * &k), "truncated_discrete_laplace")?;
+            truncated_discrete_laplace(scale, whole(bound, "truncated_discrete_laplace")?, shift)
+        }
+        PrivacyLoss::DiscreteGaussian { variance, l2_squared, dimensions } => {
+            return discrete_gaussian(variance, &(l2_squared * &k.square()), *dimensions);
+        }
+        _ => {
+            return Err(AccountingError::new(
+                "accounting.unknown-loss",
+                format!("there is no law for {loss} yet"),
+            ));
+        }
+    };
+    Ok(Base::Pieces(pieces))
+}
+
+/// A whole number of steps, rounded down: whole-number answers move by whole numbers.
+fn whole(value: &Rational, mechanism: &str) -> Result<u64, AccountingError> {
+    u64::try_from(value.floor()).ok().filter(|&steps| steps < MOST_ATOMS).ok_or_else(|| {
+        AccountingError::new(
+            "accounting.steps",
+            format!("{mechanism} can be accounted for up to {MOST_ATOMS} steps of the lattice, but {value} was given"),
+        )
+    })
+}
+
+fn atom(loss: Rational, probability: f64) -> Atom {
+    Atom { loss, probability }
+}
+
+fn atoms(atoms: Vec<Atom>) -> Pieces {
+    Pieces { atoms: atoms.into_iter().filter(|atom| atom.probability > 0.0).collect(), ..Pieces::default() }
+}
+
+fn negative(value: &Rational) -> Rational {
+    &Rational::zero() - value
+}
+
+/// ±ε: the worst that is ε-private.
+fn two_points(epsilon: Rational) -> Pieces {
+    let odds = libm::exp(-epsilon.to_f64());
+    let low = negative(&epsilon);
+    atoms(vec![atom(epsilon, 1.0 / (1.0 + odds)), atom(low, odds / (1.0 + odds))])
+}
+
+/// The worst that is (ε, δ)-private, and of a group.
+fn approximate(epsilon: &Rational, delta: &Rational, group: u64) -> Pieces {
+    let e = epsilon.to_f64();
+    let k = group as f64;
+    let copies = if e == 0.0 { k } else { libm::expm1(k * e) / libm::expm1(e) };
+    let infinite = (delta.to_f64() * copies).min(1.0);
+    let mut pieces = two_points(epsilon * &Rational::from(group));
+    for atom in &mut pieces.atoms {
+        atom.probability *= 1.0 - infinite;
+    }
+    pieces.infinite = infinite;
+    pieces
+}
+
+fn randomized_response(epsilon: &Rational, categories: f64) -> Pieces {
+    let odds = libm::exp(-epsilon.to_f64());
+    let total = 1.0 + (categories - 1.0) * odds;
+    atoms(vec![
+        atom(epsilon.clone(), 1.0 / total),
+        atom(Rational::zero(), (categories - 2.0) * odds / total),
+        atom(negative(epsilon), odds / total),
+    ])
+}
+
+fn unary_encoding(epsilon: &Rational) -> Pieces {
+    let odds = libm::exp(-epsilon.to_f64());
+    let half = 0.5 / (1.0 + odds);
+    atoms(vec![atom(epsilon.clone(), half), atom(Rational::zero(), 0.5), atom(negative(epsilon), odds * half)])
+}
+
+/// The worst of bounded range ε: √(dP·dQ) is flat on [−ε, ε].
+fn exponential(epsilon: &Rational) -> Pieces {
+    let e = epsilon.to_f64();
+    if e == 0.0 {
+        return Pieces::default();
+    }
+    let flat = Flat { low: -e, high: e, density: 0.25 / libm::sinh(e / 2.0) };
+    Pieces { flats: vec![flat], ..Pieces::default() }
+}
+
+fn laplace(epsilon: &Rational) -> Pieces {
+    let e = epsilon.to_f64();
+    let mut pieces = atoms(vec![atom(epsilon.clone(), 0.5), atom(negative(epsilon), 0.5 * libm::exp(-e))]);
+    pieces.flats.push(Flat { low: -e, high: e, density: 0.25 * libm::exp(-e / 2.0) });
+    pieces
+}
+
+/// Laplace noise of scale 1 within ±bound, for an answer that moves by `shift`.
+fn truncated_laplace(bound: f64, shift: &Rational) -> Pieces {
+    let d = shift.to_f64();
+    let whole = -2.0 * libm::expm1(-bound);
+    if d >= 2.0 * bound {
+        return Pieces { infinite: 1.0, ..Pieces::default() };
+    }
+    let density = 0.5 * libm::exp(-d / 2.0) / whole;
+    if d > bound {
+        let end = 2.0 * bound - d;
+        let finite = libm::exp(-(d - bound)) * -libm::expm1(-end) / whole;
+        return Pieces { atoms: vec![], flats: vec![Flat { low: -end, high: end, density }], infinite: 1.0 - finite };
+    }
+    let high = -libm::expm1(d - bound) / whole;
+    let low = libm::exp(-d) * -libm::expm1(d - bound) / whole;
+    let mut pieces = atoms(vec![atom(shift.clone(), high), atom(negative(shift), low)]);
+    pieces.flats.push(Flat { low: -d, high: d, density });
+    pieces.infinite = libm::exp(-bound) * libm::expm1(d) / whole;
+    pieces
+}
+
+fn discrete_laplace(scale: &Rational, shift: u64) -> Pieces {
+    let t = libm::exp(-scale.recip().to_f64());
+    let loss = |x: u64| &Rational::new(i128::from(shift) - 2 * i128::from(x), 1) / scale;
+    let inside = (1..shift).map(|x| {
+        let steps = (&Rational::from(x) / scale).to_f64();
+        let mass = -libm::expm1(-scale.recip().to_f64()) / (1.0 + t);
+        atom(loss(x), mass * libm::exp(-steps))
+    });
+    let mut all = vec![atom(loss(0), 1.0 / (1.0 + t))];
+    all.extend(inside);
+    if shift > 0 {
+        all.push(atom(loss(shift), libm::exp(-(&Rational::from(shift) / scale).to_f64()) / (1.0 + t)));
+    } else {
+        all = vec![atom(Rational::zero(), 1.0)];
+    }
+    atoms(all)
+}
+
+fn truncated_discrete_laplace(scale: &Rational, bound: u64, shift: u64) -> Pieces {
+    if shift > 2 * bound {
+        return Pieces { infinite: 1.0, ..Pieces::default() };
+    }
+    let weight = |x: i64| libm::exp(-(&Rational::from(x.unsigned_abs()) / scale).to_f64());
+    let (bound, shift) = (bound as i64, shift as i64);
+    let whole: f64 = (-bound..=bound).map(weight).sum();
+    let mut pieces = Pieces::default();
+    let mut by_loss: std::collections::BTreeMap<i64, f64> = Default::default();
+    for x in -bound..=bound {
+        let probability = weight(x) / whole;
+        if x - shift < -bound {
+            pieces.infinite += probability;
+        } else {
+            *by_loss.entry((x - shift).abs() - x.abs()).or_default() += probability;
+        }
+    }
+    let exact = |steps: i64| &Rational::new(i128::from(steps), 1) / scale;
+    pieces.atoms = by_loss.into_iter().map(|(steps, probability)| atom(exact(steps), probability)).collect();
+    pieces
+}
+
+/// One whole number by its own law; more of them, or one of large variance, by the continuous law of
+/// variance v − 9/4, of which they are a rounding up to a share of 2·10⁻¹⁸ per coordinate.
+fn discrete_gaussian(variance: &Rational, l2_squared: &Rational, dimensions: u64) -> Result<Base, AccountingError> {
+    let v = variance.to_f64();
+    let reach = (2.0 * v * 760.0).sqrt().ceil() as i64 + 2;
+    let shift = l2_squared.to_f64_down().sqrt().floor();
+    if dimensions == 1 && reach < MOST_ATOMS as i64 && shift < MOST_ATOMS as f64 {
+        let weight = |x: i64| libm::exp(-(&Rational::from(x.unsigned_abs()).square() / &(variance * &Rational::from(2u32))).to_f64());
+        let whole: f64 = (-reach..=reach).map(weight).sum();
+        let shift = Rational::from(shift as u64);
+        let half = &shift.square() / &(variance * &Rational::from(2u32));
+        let all = (-reach..=reach).map(|x| {
+            let moved = &(&Rational::new(i128::from(x), 1) * &shift) / variance;
+            atom(&half - &moved, weight(x) / whole)
+        });
+        return Ok(Base::Pieces(atoms(all.collect())));
+    }
+    let smoothed = variance - &Rational::new(9, 4);
+    if smoothed <= Rational::zero() {
+        return Err(AccountingError::new(
+            "accounting.discrete-gaussian",
+            format!("discrete Gaussian noise on several numbers needs a variance above 9/4, but {variance} was given"),
+        ));
+    }
+    Ok(Base::Gaussian { mu_squared: l2_squared / &smoothed })
+}

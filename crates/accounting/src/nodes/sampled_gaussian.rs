@@ -1,0 +1,100 @@
+//! Nodes of Gaussian noise on a Poisson sample.
+//!
+//! **Definition.** In units of σ, Q is N(0, 1) and P is (1 − q)·N(0, 1) + q·N(μ, 1). At an output x
+//! the ratio is r(x) = 1 + q·(e^(μx − μ²/2) − 1); the loss is ln r under P, or −ln r under Q when
+//! the person is added.
+//!
+//! **Quadrature.** K(z) is ∫ g(x)dx with g = r^(z+1)·φ, or r^(−z)·φ: analytic for
+//! |Im x| < π/μ. The trapezoid rule with step η is off by at most 2M/(e^(2πd/η) − 1), where
+//! M bounds ∫|g(x + iτ)|dx for |τ| ≤ d. There |φ(x + iτ)| = φ(x)·e^(τ²/2), the argument of r is at most
+//! μ|τ|, and r(x)·cos(μτ/2) ≤ |r(x + iτ)| ≤ r(x), so
+//!
+//! ```text
+//! M ≤ K(c)·e^(d²/2 + |y|μd)          times cos(μd/2)^(−c) when the person is added.
+//! ```
+//!
+//! **Ends.** Beyond x > (c + 1)μ the integrand falls at least like a Gaussian around (c + 1)μ, so that
+//! what is cut off is at most g(x)/(x − (c + 1)μ); on the left φ alone cuts it off.
+//!
+//! **References.** \[Trefethen2014\] for the trapezoid rule.
+
+use std::f64::consts::PI;
+
+use super::{Nodes, Reach};
+use crate::law::{Direction, Sampling};
+
+/// The widest strip used, as a part of the one where r has no zero.
+const STRIP: f64 = 0.75;
+
+pub(super) fn nodes(mu: f64, sampling: &Sampling, reach: Reach) -> Nodes {
+    let step = step(mu, sampling.direction, reach);
+    let mut nodes = Nodes { missing: reach.tolerance, ..Nodes::default() };
+    let (low, high) = ends(mu, sampling, reach);
+    let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+    let negligible = 1e-3 * reach.tolerance;
+    for index in first..=last {
+        let x = index as f64 * step;
+        let exponent = mu * x - mu * mu / 2.0;
+        let excess = sampling.rate * libm::expm1(exponent);
+        let loss = libm::log1p(excess);
+        let density = step * INVERSE_ROOT_TWO_PI * libm::exp(-x * x / 2.0);
+        let (weight, loss) = match sampling.direction {
+            Direction::Remove => (density * (1.0 + excess), loss),
+            Direction::Add => (density, -loss),
+        };
+        if weight < negligible && weight * libm::exp(reach.tilt * loss) < negligible {
+            nodes.missing += 4.0 * negligible;
+            continue;
+        }
+        // dℓ/da of ℓ = ln(1 + q(e^a − 1)), which turns rounding of a into rounding of ℓ
+        let slope = sampling.rate * libm::exp(exponent) / (1.0 + excess);
+        let scale = loss.abs() * (1.0 + x * x / 4.0) + slope * (1.0 + mu * x.abs() + mu * mu);
+        nodes.push(loss, weight, scale);
+    }
+    nodes
+}
+
+const INVERSE_ROOT_TWO_PI: f64 = 0.398_942_280_401_432_7;
+
+/// The step that leaves out less than half the tolerance.
+fn step(mu: f64, direction: Direction, reach: Reach) -> f64 {
+    // 2·M/(e^(2πd/η) − 1) for both K(z) and the 1 subtracted from it
+    let digits = -(reach.tolerance / 16.0).ln();
+    let widest = STRIP * PI / mu;
+    let strip = (2.0 * digits).sqrt().min(widest);
+    let branch = match direction {
+        Direction::Remove => 0.0,
+        Direction::Add => -reach.tilt * (mu * strip / 2.0).cos().ln() / strip,
+    };
+    let rate = digits / strip + strip / 2.0 + reach.frequency * mu + branch;
+    2.0 * PI / rate
+}
+
+/// Between which ends all but half the tolerance lies.
+fn ends(mu: f64, sampling: &Sampling, reach: Reach) -> (f64, f64) {
+    let digits = -(reach.tolerance / 16.0).ln();
+    let plain = (2.0 * digits).sqrt();
+    match sampling.direction {
+        Direction::Remove => (-plain, right_end(mu, sampling.rate, reach)),
+        // r^(−c) ≤ (1 − q)^(−c) on the left
+        Direction::Add => {
+            let growth = -reach.tilt * libm::log1p(-sampling.rate);
+            (-(2.0 * (digits + growth)).sqrt(), plain)
+        }
+    }
+}
+
+/// Where r^(c+1)·φ has fallen below the tolerance and keeps falling.
+fn right_end(mu: f64, rate: f64, reach: Reach) -> f64 {
+    let centre = (reach.tilt + 1.0) * mu;
+    let log_integrand = |x: f64| {
+        let excess = rate * libm::expm1(mu * x - mu * mu / 2.0);
+        (reach.tilt + 1.0) * libm::log1p(excess) - x * x / 2.0
+    };
+    let target = (reach.tolerance / 16.0).ln();
+    let mut x = centre + 1.0;
+    while log_integrand(x) > target {
+        x += 0.25;
+    }
+    x
+}
