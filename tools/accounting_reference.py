@@ -24,12 +24,13 @@ on the law of the loss L itself, by the route that suits the mechanisms:
     tails     everything smooth: each tail by Gil-Pelaez from its characteristic function
 
 The first six are enclosed: Arb's balls contain the true value, and precision is raised
-until 33 digits are certain. An epsilon is enclosed by delta's values on both sides of it. The
-last three are quadratures; each is done twice, with other steps, ranges and contours, and the
-two must agree to 31 digits.
+until 33 digits are certain. An epsilon is enclosed by delta's values on both sides of it. (The order
+of zcdp is only near the best one, to 60 digits or more; the value depends on the square of that.)
+The last three are quadratures; each is done twice, with other steps, ranges and contours, and
+the two must agree to 31 digits.
 
 Where sampling makes the two directions differ, P has the record ("remove") or Q has it
-("add"); the value is the larger one, and both are recorded.
+("add"); the value is the larger one, and both are recorded unless one is negligible.
 """
 import functools
 import json
@@ -1012,12 +1013,15 @@ def repeated(text, route, e=None, delta=None):
         ctx.prec = int(style.digits * 3.33) + 80
         results.append({direction: profile(e)[0] if delta is None else number(invert(profile, delta))
                         for direction, profile in profiles.items()})
+    tolerance = arb(2) ** -SAME_BITS
+    larger, found = max((abs(x.mid()) for x in results[0].values()), key=fraction), {}
     for direction, value in results[0].items():
-        other = results[1][direction]
-        scale = max((abs(v.mid()) for v in results[0].values()), key=float)
-        agreed = abs(value.mid() - other.mid()) <= scale * arb(2) ** -SAME_BITS
-        assert agreed, f"{text}, {direction}: {value} or {other}"
-    return results[0]
+        gap = abs(value.mid() - results[1][direction].mid())
+        if gap <= abs(value.mid()) * tolerance:
+            found[direction] = value
+        else:  # too small beside the other direction to be resolved, or to matter
+            assert abs(value.mid()) + gap < larger * tolerance, f"{text}, {direction}: {value} or {gap} away"
+    return found
 
 
 def written(x):
@@ -1036,7 +1040,7 @@ def case(text, e=None, delta=None):
     value = written(max(found.values(), key=lambda x: fraction(x)))
     row = {"losses": text, "find": "delta" if delta is None else "epsilon"}
     row |= {"epsilon": e, "delta": value} if delta is None else {"delta": delta, "epsilon": value}
-    if len(found) > 1:
+    if "" not in found:
         row |= {direction: written(x) for direction, x in found.items()}
     row |= {"route": route, "kind": "closed" if loss.single() else "composed"}
     print(f"{time.time() - start:7.2f} s  {route:8} {text[:60]}  "
@@ -1090,6 +1094,8 @@ def self_check():
     same(sampled["remove"](Fraction(1, 5))[0], rate * (1 - ((inner - 1) / 2).exp()))
     beta = 1 - e.exp() * (1 - rate)
     same(sampled["add"](Fraction(1, 5))[0], beta * (1 - (((rate * e.exp() / beta).log() - 1) / 2).exp()))
+    # a square has a closed form: E_Q exp(2 L) = 1 + q^2 (exp(1 / sigma^2) - 1)
+    same(moment(read("subsampled(0.01, gaussian(sigma=1))").single(), Fraction(2)), 1 + arb(1).expm1() / 10000)
     # sampling everybody is no sampling: panels are splines
     style = Style(40, Fraction(1), Fraction(1), Fraction(1, 2))
     for a, b in zip(panels(read("subsampled(1, laplace(scale=1))*3"), style)["remove"](Fraction(1, 5)),

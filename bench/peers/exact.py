@@ -1,4 +1,4 @@
-"""What accountants.py knows beforehand: ε of every case, by a method nobody in it uses.
+"""What accountants.py knows beforehand: ε of every case, with 18 digits.
 
 With M(t) = E exp(t·loss) the divergence at ε is the integral of M(t) e^(−tε) / (t (t+1)) dt / 2πi along any
 vertical line right of 0. The line goes through the saddle point, the sum is the trapezoidal rule (its error

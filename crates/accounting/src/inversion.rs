@@ -29,11 +29,12 @@
 
 use std::f64::consts::PI;
 
+use demur_exact::Rational;
 use num_complex::Complex64;
 
 use crate::Bounds;
 use crate::decay::Decay;
-use crate::law::Law;
+use crate::law::{Base, Law};
 use crate::nodes::{Nodes, Reach, Tilted, UNIT};
 
 /// What the certified errors shall be below, relatively.
@@ -41,7 +42,9 @@ const GOAL: f64 = 1e-13;
 /// How many nodes are tried at most.
 const MOST_NODES: f64 = 400_000.0;
 /// How many evaluations of single waves are tried at most.
-const MOST_WAVES: f64 = 4e8;
+const MOST_WAVES: f64 = 3e7;
+/// How many nodes the laws may have together.
+const MOST_WIDTH: f64 = 3e5;
 
 /// Independent losses with finite values, and how often each was paid.
 #[derive(Clone, Debug, Default)]
@@ -52,12 +55,22 @@ pub(crate) struct Sum {
     pub(crate) terms: Vec<(Law, f64)>,
 }
 
+/// All finite losses are `offset` plus multiples of `step`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Lattice {
+    pub(crate) offset: f64,
+    pub(crate) step: f64,
+}
+
 /// F on the line Re z = c.
 pub(crate) struct Line {
     tilt: f64,
     step: f64,
+    lattice: Option<Lattice>,
     /// ln F(c).
     log_scale: f64,
+    /// The ε for which the line was placed.
+    centre: f64,
     nodes: Vec<Node>,
     /// Σ |F(z)/F(c)|/|z(z + 1)| beyond the last node, times h/π.
     tail: f64,
@@ -67,7 +80,7 @@ pub(crate) struct Line {
 
 struct Node {
     y: f64,
-    /// F(z)/F(c)/(z(z + 1)).
+    /// F(z)/F(c)/(z(z + 1)), or on a lattice F(z)/F(c)·g/((1 − e^(−zg))(1 − e^(−(z+1)g))).
     value: Complex64,
     error: f64,
 }
@@ -87,25 +100,69 @@ struct Saddle {
 
 impl Sum {
     /// The line for δ near `epsilon`; `None` when no decay can be proven with affordable effort.
-    pub(crate) fn line_for_epsilon(&self, epsilon: f64) -> Option<Line> {
+    pub(crate) fn line_for_epsilon(&self, epsilon: f64, lattice: Option<Lattice>) -> Option<Line> {
         let mut real = RealMoments::new(self);
         let saddle = real.saddle(|saddle| saddle.epsilon - epsilon)?;
-        Line::new(self, &mut real, saddle)
+        Line::new(self, &mut real, saddle, lattice)
     }
 
     /// The line for ε near δ.
-    pub(crate) fn line_for_delta(&self, log_delta: f64) -> Option<Line> {
+    pub(crate) fn line_for_delta(&self, log_delta: f64, lattice: Option<Lattice>) -> Option<Line> {
         let mut real = RealMoments::new(self);
         let saddle = real.saddle(|saddle| log_delta - saddle.log_delta)?;
-        Line::new(self, &mut real, saddle)
+        Line::new(self, &mut real, saddle, lattice)
     }
 
-    /// An upper bound on ln F(c), for real c.
-    pub(crate) fn log_moment_up(&self, tilt: f64) -> f64 {
-        RealMoments::new(self).log_moment_up(tilt)
+    /// ln F(c) for real c.
+    pub(crate) fn log_moment(&self, tilt: f64) -> Bounds {
+        let tolerance = (1e-15 / self.uses().max(1.0)).max(1e-19);
+        let reach = Reach { tilt, frequency: 0.0, tolerance };
+        let gaussian = tilt * (tilt + 1.0) / 2.0 * self.mu_squared;
+        let (mut value, mut error) = (gaussian, 8.0 * UNIT * gaussian);
+        for (law, count) in &self.terms {
+            let moment = Nodes::of(law, reach).tilted(tilt).at(0.0);
+            value += count * moment.value.re;
+            error += count * moment.error + 4.0 * UNIT * value;
+        }
+        Bounds::new((value - error).max(0.0), value + error)
     }
 
-    fn uses(&self) -> f64 {
+    /// Beyond this tilt only the largest loss is left of a bounded law.
+    fn highest_tilt(&self) -> f64 {
+        let tops = self.terms.iter().map(|(law, _)| law.top()).collect::<Option<Vec<_>>>();
+        let bounded = tops.filter(|_| self.mu_squared == 0.0);
+        bounded.map_or(1e7, |tops| (300.0 / tops.into_iter().fold(0.0, f64::max)).min(1e7))
+    }
+
+    /// Mean and variance of the loss.
+    pub(crate) fn mean_and_variance(&self) -> (f64, f64) {
+        let mut real = RealMoments::new(self);
+        let laws = real.tilted(0.0);
+        let of = |value: fn(&Tilted) -> f64| laws.iter().zip(&self.terms).map(|(law, (_, n))| n * value(law)).sum::<f64>();
+        (of(|law| law.mean) + self.mu_squared / 2.0, of(|law| law.variance) + self.mu_squared)
+    }
+
+    /// Where the line would be placed for δ, and the ε expected there.
+    pub(crate) fn saddle_for_delta(&self, log_delta: f64) -> Option<(f64, f64)> {
+        let saddle = RealMoments::new(self).saddle(|saddle| log_delta - saddle.log_delta)?;
+        Some((saddle.tilt, saddle.epsilon))
+    }
+
+    /// Where the line would be placed for ε, and the ln δ expected there.
+    pub(crate) fn saddle_for_epsilon(&self, epsilon: f64) -> Option<(f64, f64)> {
+        let saddle = RealMoments::new(self).saddle(|saddle| saddle.epsilon - epsilon)?;
+        Some((saddle.tilt, saddle.log_delta))
+    }
+
+    /// Every law with how often it was paid, all Gaussian noise as one.
+    pub(crate) fn all(&self) -> Vec<(Law, f64)> {
+        let gaussian = Rational::try_from(self.mu_squared).ok().filter(|mu_squared| !mu_squared.is_zero());
+        let gaussian = gaussian.map(|mu_squared| (Law { base: Base::Gaussian { mu_squared }, sampling: None }, 1.0));
+        self.terms.iter().cloned().chain(gaussian).collect()
+    }
+
+    /// How many losses there are, without Gaussian noise.
+    pub(crate) fn uses(&self) -> f64 {
         self.terms.iter().map(|(_, count)| count).sum()
     }
 }
@@ -159,12 +216,11 @@ impl<'a> RealMoments<'a> {
 
     /// The saddle where an increasing function of c is zero, to within a factor e of δ.
     fn saddle(&mut self, excess: impl Fn(Saddle) -> f64) -> Option<Saddle> {
-        let (mut low, mut high) = (1e-6f64.ln(), 1e7f64.ln());
-        let mut log_c = 0.5;
-        for _ in 0..60 {
+        let (mut low, mut high) = (1e-6f64.ln(), self.sum.highest_tilt().ln());
+        let mut log_c = 0.5f64.min(high - 1.0);
+        for _ in 0..40 {
             let saddle = self.at(f64::exp(log_c));
             let miss = excess(saddle);
-            if std::env::var("DBG").is_ok() { eprintln!("{saddle:?} miss {miss} cap {}", self.cap); }
             if !miss.is_finite() {
                 high = log_c;
                 log_c = (low + high) / 2.0;
@@ -176,27 +232,47 @@ impl<'a> RealMoments<'a> {
             let probe = Saddle { epsilon: saddle.epsilon + c * curvature * 1e-3, log_delta: saddle.log_delta - c * c * curvature * 1e-3, ..saddle };
             let slope = (excess(probe) - miss) / 1e-3;
             let newton = log_c - miss / slope;
-            let next = if newton > low && newton < high { newton.clamp(log_c - 2.0, log_c + 2.0) } else { (low + high) / 2.0 };
+            let next = if newton > low && newton < high { newton } else { (low + high) / 2.0 };
             if (miss / slope * c * c * curvature).abs() < 1.0 {
                 return saddle.log_delta.is_finite().then_some(saddle);
             }
-            log_c = next;
+            log_c = next.clamp(log_c - 2.0, log_c + 2.0);
         }
         None
     }
 }
 
 impl Line {
-    fn new(sum: &Sum, real: &mut RealMoments<'_>, saddle: Saddle) -> Option<Self> {
+    fn new(sum: &Sum, real: &mut RealMoments<'_>, saddle: Saddle, lattice: Option<Lattice>) -> Option<Self> {
         let (tilt, distance, beyond) = place(real, saddle)?;
-        let step = 2.0 * PI / distance;
         let goal = GOAL / (tilt * (tilt + 1.0) * (2.0 * PI * saddle.curvature).sqrt());
-        let modulus = Modulus::new(sum, real, tilt);
-        if std::env::var("DBG").is_ok() { eprintln!("tilt {tilt} distance {distance} goal {goal:e}"); modulus.debug(step); }
-        let end = modulus.end(step, goal)?;
-        let tail = modulus.log(end).exp() / (PI * (end - step).max(step / 2.0));
-        let mut line = Self { tilt, step, log_scale: 0.0, nodes: vec![], tail, beyond };
-        let mut fill = Fill { sum, line: &mut line, end, goal, waves: 0.0 };
+        let mut line = Self {
+            tilt,
+            step: 2.0 * PI / distance,
+            lattice,
+            log_scale: 0.0,
+            centre: saddle.epsilon,
+            nodes: vec![],
+            tail: 0.0,
+            beyond,
+        };
+        let (step, end, goal) = match lattice {
+            Some(lattice) => {
+                // An odd number of nodes in the period 2π/g: F is real at the first alone.
+                let half = (distance / lattice.step / 2.0).ceil().max(8.0);
+                line.step = 2.0 * PI / lattice.step / (2.0 * half + 1.0);
+                // |kernel| ≤ (π²/4)·e^((c + ½)g)/y²
+                (line.step, half * line.step, goal / (2.5 * ((tilt + 0.5) * lattice.step).exp()))
+            }
+            None => {
+                let step = line.step;
+                let modulus = Modulus::new(sum, real, tilt);
+                let end = modulus.end(step, goal)?;
+                line.tail = modulus.log(end).exp() / (PI * (end - step).max(step / 2.0));
+                (step, end, goal)
+            }
+        };
+        let mut fill = Fill { sum, line: &mut line, last: (end / step).round() as usize, goal, waves: 0.0 };
         let first = (8.0 * saddle.curvature.sqrt().recip()).max(step);
         (fill.near(first)? && fill.far()?).then_some(line)
     }
@@ -214,7 +290,13 @@ impl Line {
         }
         error += 8.0 * UNIT * (1.0 + log.norm() + self.log_scale.abs());
         let z = Complex64::new(c, y);
-        let kernel = (z * (z + 1.0)).inv();
+        let kernel = match self.lattice {
+            None => (z * (z + 1.0)).inv(),
+            Some(Lattice { step, .. }) => {
+                let fall = |z: Complex64| 1.0 - (-z * step).exp();
+                step / (fall(z) * fall(z + 1.0))
+            }
+        };
         if error > 0.1 {
             let bound = (modulus - self.log_scale + 1e-12).exp() * kernel.norm();
             return Node { y, value: Complex64::ZERO, error: bound };
@@ -231,16 +313,43 @@ impl Line {
     /// T(ε)·e^(cε)/F(c), its derivative by ε, and a bound on the error of the first.
     fn sum(&self, epsilon: f64) -> (f64, f64, f64) {
         let (mut value, mut slope, mut error) = (0.0, 0.0, 0.0);
+        let (here, numerator) = self.numerator(epsilon);
         for (index, node) in self.nodes.iter().enumerate() {
             let half = if index == 0 { 0.5 } else { 1.0 };
-            let (sine, cosine) = libm::sincos(node.y * epsilon);
-            let term = node.value * Complex64::new(cosine, -sine) * half;
+            let (sine, cosine) = libm::sincos(node.y * here);
+            let term = node.value * numerator(node.y) * Complex64::new(cosine, -sine) * half;
             value += term.re;
             slope -= term.re * self.tilt - term.im * node.y;
             error += node.error * half + term.norm() * UNIT * (8.0 + 4.0 * node.y * epsilon.abs() + index as f64);
         }
         let factor = self.step / PI;
         (value * factor, slope * factor, error * factor * (1.0 + 1e-6) + self.tail)
+    }
+
+    /// The loss up to which waves have travelled, and what multiplies each: on a lattice the sum over
+    /// losses ℓ > ε starts at the first one, r = ℓ − ε above, and is a geometric series,
+    ///
+    /// ```text
+    /// Σ e^(−zℓ)·(1 − e^(ε − ℓ)) = e^(−zℓ)·((1 − e^(−r)) + e^(−zg)·(e^(−r) − e^(−g)))/((1 − e^(−zg))(1 − e^(−(z+1)g)))
+    /// ```
+    fn numerator(&self, epsilon: f64) -> (f64, impl Fn(f64) -> Complex64) {
+        let tilt = self.tilt;
+        let (here, above, step) = match self.lattice {
+            None => (epsilon, None, 0.0),
+            Some(Lattice { offset, step }) => {
+                let here = offset + ((epsilon - offset) / step).ceil() * step;
+                (here, Some((here - epsilon).clamp(0.0, step)), step)
+            }
+        };
+        let numerator = move |y: f64| match above {
+            None => Complex64::ONE,
+            Some(r) => {
+                let wave = Complex64::new(-tilt * step, -y * step).exp();
+                // e^(−c·r): the factor in front is e^(−cε), not e^(−cℓ)
+                (-libm::expm1(-r) + wave * (libm::exp(-r) * -libm::expm1(r - step))) * libm::exp(-tilt * r)
+            }
+        };
+        (here, numerator)
     }
 
     /// Bounds on δ(ε).
@@ -268,9 +377,11 @@ impl Line {
     }
 
     /// Bounds on the least ε ≥ 0 with δ(ε) ≤ δ.
-    pub(crate) fn epsilon(&self, delta: f64, guess: f64) -> Bounds {
-        let target = delta.ln();
-        let mut epsilon = guess;
+    ///
+    /// δ is known to lie between two doubles.
+    pub(crate) fn epsilon(&self, at_least: f64, at_most: f64) -> Option<Bounds> {
+        let target = at_least.ln();
+        let mut epsilon = self.centre;
         for _ in 0..50 {
             let (value, slope, _) = self.sum(epsilon);
             // d ln T/dε = slope/value, since `slope` includes the factor's own −c
@@ -282,26 +393,21 @@ impl Line {
             }
         }
         let search = |sign: f64, holds: &dyn Fn(Bounds) -> bool| {
-            let mut step = 4.0 * f64::EPSILON * epsilon.abs().max(1e-300);
+            let mut step = 4.0 * f64::EPSILON * epsilon.abs().max(1e-10);
             loop {
-                let tried = epsilon + sign * step;
-                if tried <= 0.0 {
-                    return 0.0;
+                let tried = (epsilon + sign * step).max(0.0);
+                if (sign < 0.0 && tried == 0.0) || holds(self.delta(tried)) {
+                    return Some(tried);
                 }
-                if holds(self.delta(tried)) || step > 1e6 {
-                    return tried;
+                if step > 1e6 {
+                    return None;
                 }
                 step *= 1.5;
             }
         };
-        let upper = search(1.0, &|bounds| bounds.upper <= delta);
-        let lower = search(-1.0, &|bounds| bounds.lower >= delta);
-        Bounds::new(lower.min(upper), upper)
-    }
-
-    /// The ε at which the line was put.
-    pub(crate) fn centre(&self) -> f64 {
-        self.nodes.get(1).map_or(0.0, |_| self.tilt)
+        let upper = search(1.0, &|bounds| bounds.upper <= at_least)?;
+        let lower = search(-1.0, &|bounds| bounds.lower >= at_most).unwrap_or(0.0);
+        Some(Bounds::new(lower.min(upper), upper))
     }
 }
 
@@ -309,7 +415,8 @@ impl Line {
 struct Fill<'a> {
     sum: &'a Sum,
     line: &'a mut Line,
-    end: f64,
+    /// The number of the last node.
+    last: usize,
     /// What may be left out.
     goal: f64,
     waves: f64,
@@ -319,10 +426,13 @@ impl Fill<'_> {
     /// Tilted laws for frequencies up to some y, and what the tolerance is.
     fn laws(&mut self, frequency: f64, tolerance: f64, nodes: f64) -> Option<Vec<(Tilted, f64)>> {
         let reach = Reach { tilt: self.line.tilt, frequency, tolerance };
+        let width: f64 = self.sum.terms.iter().map(|(law, _)| Nodes::expected(law, reach)).sum();
+        self.waves += (nodes + 1.0) * (width + 1.0);
+        if self.waves > MOST_WAVES || width > MOST_WIDTH {
+            return None;
+        }
         let tilted = |(law, count): &(Law, f64)| (Nodes::of(law, reach).tilted(self.line.tilt), *count);
-        let laws: Vec<_> = self.sum.terms.iter().map(tilted).collect();
-        self.waves += nodes * laws.iter().map(|(law, _)| law.width() as f64 + 1.0).sum::<f64>();
-        (self.waves <= MOST_WAVES).then_some(laws)
+        Some(self.sum.terms.iter().map(tilted).collect())
     }
 
     /// The nodes that matter, in blocks of doubling frequency and falling precision; true when all
@@ -333,7 +443,7 @@ impl Fill<'_> {
         loop {
             let tolerance = (1e-15 / uses * (-log_fallen).exp()).clamp(1e-19, 1e-3 / uses);
             let begin = self.line.nodes.len();
-            let last = (frequency.min(self.end) / self.line.step) as usize + 1;
+            let last = ((frequency / self.line.step) as usize + 1).min(self.last);
             let laws = self.laws(frequency, tolerance, last.saturating_sub(begin) as f64)?;
             if begin == 0 {
                 let c = self.line.tilt;
@@ -346,7 +456,7 @@ impl Fill<'_> {
                 let z = Complex64::new(self.line.tilt, y);
                 log_fallen = ((node.value.norm() + node.error) * (z * (z + 1.0)).norm()).ln();
                 self.line.nodes.push(node);
-                if y >= self.end || log_fallen < (self.goal * y).ln() {
+                if index == self.last || log_fallen < (self.goal * y).ln() {
                     return Some(true);
                 }
             }
@@ -363,14 +473,14 @@ impl Fill<'_> {
     /// below what is needed speaks for its neighbours too.
     fn far(&mut self) -> Option<bool> {
         let (step, uses) = (self.line.step, self.sum.uses().max(1.0));
-        let (mut index, last) = (self.line.nodes.len(), (self.end / step) as usize + 1);
+        let (mut index, last) = (self.line.nodes.len(), self.last);
         // Σ h/π·B/y² over all nodes from y on is at most B/(π(y − h)).
         let from = (index.max(2) - 1) as f64 * step;
         let enough = (self.goal * PI * from).ln();
         self.line.tail += self.goal * (1.0 + 1e-9);
         let mut frequency = index as f64 * step;
         while index <= last {
-            frequency = (2.0 * frequency).min(self.end + step);
+            frequency = (2.0 * frequency).min(last as f64 * step);
             let block = ((frequency / step) as usize).clamp(index, last);
             let laws = self.laws(frequency, 1e-2 / uses, (block - index) as f64 / 4.0)?;
             while index <= block {
@@ -452,7 +562,7 @@ impl Modulus {
             .terms
             .iter()
             .zip(moments)
-            .map(|((law, count), tilted)| (Decay::of(law, tilt, 1.0 + tilted.excess), *count));
+            .map(|((law, count), tilted)| (Decay::of(law, tilt, tilted.moment()), *count));
         Self { mu_squared: sum.mu_squared, decays: decays.collect() }
     }
 
@@ -462,7 +572,6 @@ impl Modulus {
         laws - self.mu_squared * y * y / 2.0 * (1.0 - 1e-14)
     }
 
-    fn debug(&self, step: f64) { for y in [10.0,100.0,1e3,1e4,1e5f64] { eprintln!("y {y} step {step} log {}", self.log(y)); } }
     /// The least y (roughly) beyond which less than `goal` is left.
     fn end(&self, step: f64, goal: f64) -> Option<f64> {
         let done = |y: f64| self.log(y) - (PI * (y - step).max(step / 2.0)).ln() <= goal.ln();

@@ -23,7 +23,7 @@ mod profile;
 use demur_exact::Rational;
 
 pub(crate) use of_loss::Terms;
-pub(crate) use profile::{normal_tail, profile};
+pub(crate) use profile::profile;
 
 /// One use of a mechanism, in one direction.
 #[derive(Clone, Debug, PartialEq)]

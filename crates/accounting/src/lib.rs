@@ -3,11 +3,17 @@
 mod account;
 mod answer;
 mod bounds;
+mod classical;
 mod decay;
 mod error;
+mod grid;
 mod inversion;
+mod lattice;
 mod law;
 mod nodes;
+mod renyi;
+mod solve;
+mod way;
 
 pub use account::Account;
 pub use answer::{Answer, Method};

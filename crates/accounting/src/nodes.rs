@@ -66,6 +66,17 @@ impl Nodes {
         }
     }
 
+    /// About how many nodes there would be.
+    pub(crate) fn expected(law: &Law, reach: Reach) -> f64 {
+        match (&law.base, &law.sampling) {
+            (Base::Gaussian { mu_squared }, Some(sampling)) => {
+                sampled_gaussian::expected(mu_squared.to_f64().sqrt(), sampling, reach)
+            }
+            (Base::Pieces(pieces), _) => pieces::expected(pieces, reach),
+            (Base::Gaussian { .. }, None) => 0.0,
+        }
+    }
+
     fn push(&mut self, loss: f64, weight: f64, scale: f64) {
         self.losses.push(loss);
         self.weights.push(weight);
@@ -74,26 +85,42 @@ impl Nodes {
 
     /// Nodes seen from Re z = c.
     pub(crate) fn tilted(&self, tilt: f64) -> Tilted {
-        let mut tilted = Tilted { losses: self.losses.clone(), ..Tilted::default() };
+        let log_scale = self.log_scale(tilt);
+        let mut tilted = Tilted { tilt, log_scale, losses: self.losses.clone(), ..Tilted::default() };
         tilted.weights.reserve(self.weights.len());
-        let (mut excess, mut slope, mut curvature, mut scale) = (Lanes::default(), Lanes::default(), Lanes::default(), 0.0);
+        let (mut excess, mut slope, mut curvature) = (Lanes::default(), Lanes::default(), Lanes::default());
+        let mut scale = 0.0;
         for (index, ((&loss, &weight), &size)) in self.losses.iter().zip(&self.weights).zip(&self.scales).enumerate() {
-            let growth = libm::expm1(tilt * loss);
-            let heavy = weight * (1.0 + growth);
+            let (growth, heavy) = if log_scale > 0.0 {
+                let heavy = libm::exp(weight.ln() + tilt * loss - log_scale);
+                (heavy, heavy)
+            } else {
+                let growth = weight * libm::expm1(tilt * loss);
+                (growth, weight + growth)
+            };
             tilted.weights.push(heavy);
-            excess.add(index, weight * growth);
+            excess.add(index, growth);
             slope.add(index, heavy * loss);
             curvature.add(index, heavy * loss * loss);
             scale += heavy.max(weight) * size;
         }
-        tilted.tilt = tilt;
-        tilted.excess = excess.sum();
+        tilted.excess = excess.sum() - if log_scale > 0.0 { 1.0 } else { 0.0 };
         let moment = 1.0 + tilted.excess;
         tilted.missing = self.missing * moment.max(1.0) * (1.0 + 1e-9);
         tilted.mean = slope.sum() / moment;
         tilted.variance = curvature.sum() / moment - tilted.mean * tilted.mean;
         tilted.rounding = (64.0 + self.losses.len() as f64 / 4.0) * UNIT * scale;
         tilted
+    }
+
+    /// ln of a number to divide by where e^(cL) is too large for a double; else 0.
+    fn log_scale(&self, tilt: f64) -> f64 {
+        if self.losses.iter().all(|loss| tilt * loss < 200.0) {
+            return 0.0;
+        }
+        let logs = self.losses.iter().zip(&self.weights).map(|(loss, weight)| weight.ln() + tilt * loss);
+        let largest = logs.fold(f64::NEG_INFINITY, f64::max);
+        if largest > 200.0 { largest } else { 0.0 }
     }
 }
 
@@ -115,6 +142,8 @@ impl Lanes {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tilted {
     tilt: f64,
+    /// All moments here are divided by e^`log_scale`.
+    log_scale: f64,
     losses: Vec<f64>,
     weights: Vec<f64>,
     /// K(c) − 1.
@@ -146,12 +175,12 @@ impl LogMoment {
 impl Tilted {
     /// ln K(c).
     pub(crate) fn log_moment(&self) -> f64 {
-        libm::log1p(self.excess)
+        libm::log1p(self.excess) + self.log_scale
     }
 
-    /// How many nodes there are.
-    pub(crate) fn width(&self) -> usize {
-        self.losses.len()
+    /// K(c).
+    pub(crate) fn moment(&self) -> f64 {
+        (1.0 + self.excess) * libm::exp(self.log_scale)
     }
 
     /// |K(c + iy)|/K(c) is at most this.
@@ -174,7 +203,7 @@ impl Tilted {
         let modulus = (1.0 + re).hypot(im);
         let near_one = 2.0 * re + re * re + im * im;
         let log = if near_one > -0.5 { 0.5 * libm::log1p(near_one) } else { modulus.ln() };
-        let value = Complex64::new(log, libm::atan2(im, 1.0 + re));
+        let value = Complex64::new(log + self.log_scale, libm::atan2(im, 1.0 + re));
         let error = self.missing + self.rounding * (self.tilt + frequency.abs());
         // |ln(K + e) − ln K| ≤ −ln(1 − |e|/|K|)
         let relative = error / modulus;
@@ -182,7 +211,7 @@ impl Tilted {
         LogMoment {
             value,
             error: error_of_log + 8.0 * UNIT * (value.re.abs() + value.im.abs()),
-            log_modulus: (modulus + error).ln() + 4.0 * UNIT,
+            log_modulus: (modulus + error).ln() + self.log_scale + 4.0 * UNIT * (1.0 + self.log_scale),
         }
     }
 }

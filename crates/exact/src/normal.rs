@@ -70,11 +70,11 @@ pub fn normal_density(x: &Rational, bits: usize) -> Enclosure {
 /// ```
 pub fn mills(x: &Rational, bits: usize) -> Enclosure {
     debug_assert!(!x.is_negative(), "Mills' ratio is taken on the right half");
-    // The fraction needs about (bits·ln 2)² / 8x² steps, the series about x² + bits
-    // terms with e^(x²/2) extra digits.
+    // The fraction needs about (bits·ln 2)² / 8x² steps, twice, with a long division each; the
+    // series about x² + bits short ones with e^(x²/2) extra digits.
     let steps = |x: f64| (bits as f64 * 0.7 / x).powi(2) / 8.0 + 16.0;
     let size = x.to_f64();
-    if size > 1.0 && steps(size) < 1_500.0 {
+    if size > 1.0 && 4.0 * steps(size) < size * size + bits as f64 {
         mills_by_fraction(x, bits, steps(size) as u64)
     } else {
         mills_by_series(x, bits)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::str::FromStr;
 
-use dashu_base::{Abs, Signed};
+use dashu_base::{Abs, Gcd, Signed};
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -113,6 +113,21 @@ impl Rational {
     #[must_use]
     pub fn square(&self) -> Self {
         self * self
+    }
+
+    /// The largest fraction of which both are whole multiples; 0 of two zeros.
+    ///
+    /// ```
+    /// use demur_exact::Rational;
+    /// assert_eq!(Rational::new(3, 10).gcd(&Rational::new(1, 4)), Rational::new(1, 20));
+    /// ```
+    #[must_use]
+    pub fn gcd(&self, other: &Self) -> Self {
+        if self.is_zero() || other.is_zero() {
+            return &self.abs() + &other.abs();
+        }
+        let (a, b) = (self.numerator() * other.denominator(), other.numerator() * self.denominator());
+        Self::from_parts(IBig::from(a.gcd(&b)), self.denominator() * other.denominator())
     }
 
     /// The reciprocal; the number is not 0.

@@ -50,6 +50,12 @@ pub(super) fn nodes(pieces: &Pieces, sampling: Option<&Sampling>, reach: Reach) 
     nodes
 }
 
+/// About how many nodes there would be.
+pub(super) fn expected(pieces: &Pieces, reach: Reach) -> f64 {
+    let turns = |flat: &Flat| (reach.frequency + reach.tilt) * (flat.high - flat.low);
+    pieces.atoms.len() as f64 + pieces.flats.iter().map(|flat| 16.0 + turns(flat)).sum::<f64>()
+}
+
 struct Weigh<'a> {
     nodes: &'a mut Nodes,
     sampling: Option<&'a Sampling>,

@@ -54,6 +54,11 @@ pub(super) fn nodes(mu: f64, sampling: &Sampling, reach: Reach) -> Nodes {
     nodes
 }
 
+/// About how many nodes there would be.
+pub(super) fn expected(mu: f64, sampling: &Sampling, reach: Reach) -> f64 {
+    ((reach.tilt + 1.0) * mu + 20.0) / step(mu, sampling.direction, reach)
+}
+
 const INVERSE_ROOT_TWO_PI: f64 = 0.398_942_280_401_432_7;
 
 /// The step that leaves out less than half the tolerance.

@@ -1,0 +1,293 @@
+//! [`Way`]: a composition in one direction, asked by one method.
+
+use demur_exact::Rational;
+
+use crate::account::Question;
+use crate::grid::Grid;
+use crate::inversion::{Lattice, Sum};
+use crate::lattice::{MOST_POINTS, Points};
+use crate::law::{Base, Law, Terms, profile};
+use crate::solve::least_epsilon;
+use crate::{AccountingError, Bounds, Method};
+
+/// The largest ε anybody is told.
+const HIGHEST: f64 = 1e9;
+
+/// Neighbours in one direction: with the person removed, or added.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) terms: Terms,
+    pub(crate) sum: Sum,
+    points: Option<Points>,
+    two_points: Option<Lattice>,
+}
+
+impl Way {
+    pub(crate) fn new(terms: Terms) -> Self {
+        let mut sum = Sum::default();
+        for (law, count) in &terms.laws {
+            match law.gaussian() {
+                Some(mu) => sum.mu_squared += mu.to_f64() * *count as f64,
+                None => sum.terms.push((law.clone(), *count as f64)),
+            }
+        }
+        let points = Points::of(&terms);
+        let two_points = terms.two_points();
+        Self { terms, sum, points, two_points }
+    }
+
+    /// The method that is exact and fastest, and why.
+    pub(crate) fn choice(&self) -> (Method, &'static str) {
+        if self.terms.rho > Rational::zero() || !self.terms.curves.is_empty() {
+            return (Method::Renyi, "some losses are known only by their Rényi divergences");
+        }
+        if self.single().is_some() {
+            return (Method::Closed, "a single loss has a formula");
+        }
+        if self.sum.terms.is_empty() {
+            return (Method::Closed, "Gaussian noise composes to Gaussian noise");
+        }
+        match &self.points {
+            Some(points) if points.count <= MOST_POINTS => {
+                (Method::Lattice, "all losses are multiples of one step, few enough to add up one by one")
+            }
+            Some(_) => (Method::Lattice, "all losses are multiples of one step"),
+            None if self.two_points.is_some() => (Method::Lattice, "each loss has two values, so that sums are multiples of one step"),
+            None => (Method::Inversion, "the moments of these losses can be inverted"),
+        }
+    }
+
+    /// Whether no ε of this direction can exceed what is known already, for it has no larger loss.
+    pub(crate) fn is_below(&self, question: Question<'_>, known: Bounds) -> bool {
+        let by_laws = self.terms.rho.is_zero() && self.terms.curves.is_empty() && self.lost().upper == 0.0;
+        let bounded = by_laws && self.top().is_some_and(|top| top <= known.lower);
+        bounded && matches!(question, Question::Epsilon { .. })
+    }
+
+    /// δ(ε), by a method that composes laws.
+    pub(crate) fn delta(&self, method: Method, epsilon: &Rational) -> Result<Bounds, AccountingError> {
+        let inside = if self.terms.laws.is_empty() || self.top().is_some_and(|top| epsilon.to_f64_down() >= top) {
+            Bounds::new(0.0, 0.0)
+        } else {
+            match method {
+                Method::Closed => return self.closed(epsilon),
+                Method::Lattice => match self.table() {
+                    Some(table) => table.delta(epsilon),
+                    None => self.line_delta(epsilon.to_f64(), Some(self.lattice()?))?,
+                },
+                Method::Inversion => self.line_delta(epsilon.to_f64(), None)?,
+                _ => self.grid_delta(epsilon)?,
+            }
+        };
+        Ok(self.with_infinite(inside))
+    }
+
+    /// ε(δ), by a method that composes laws.
+    pub(crate) fn epsilon(&self, method: Method, delta: &Rational) -> Result<Bounds, AccountingError> {
+        if self.terms.laws.is_empty() {
+            return Ok(Bounds::new(0.0, 0.0));
+        }
+        let lost = self.lost();
+        let within = &(delta - &exact(lost.upper)) / &exact((1.0 - lost.upper).max(f64::MIN_POSITIVE));
+        if !within.is_positive() || within.is_zero() {
+            return self.epsilon_of_nothing(delta);
+        }
+        let highest = self.top().unwrap_or(HIGHEST);
+        let profile = |tried: &Rational| self.delta(method, tried).unwrap_or(Bounds::new(0.0, 1.0));
+        let found = match method {
+            Method::Closed => least_epsilon(profile, delta, self.guess(delta), highest),
+            Method::Lattice => match self.table() {
+                Some(table) => {
+                    let profile = |tried: &Rational| self.with_infinite(table.delta(tried));
+                    least_epsilon(profile, delta, self.guess(delta), highest)
+                }
+                None => Some(self.line_epsilon(&within, Some(self.lattice()?))?),
+            },
+            Method::Inversion => Some(self.line_epsilon(&within, None)?),
+            _ => Some(self.grid_epsilon(&within, delta)?),
+        };
+        let bounds = found.unwrap_or(Bounds::new(0.0, highest));
+        Ok(Bounds::new(bounds.lower.min(highest), bounds.upper.min(highest)))
+    }
+
+    /// ε(δ) when δ is no more than the probability of an infinite loss.
+    fn epsilon_of_nothing(&self, delta: &Rational) -> Result<Bounds, AccountingError> {
+        match self.top() {
+            Some(top) if self.lost().upper == 0.0 => Ok(Bounds::new(top * (1.0 - 1e-14), top)),
+            _ => Err(AccountingError::new(
+                "accounting.infinite",
+                format!(
+                    "no ε is large enough for δ = {delta}: the loss exceeds every bound with a probability above that; \
+                     ask for a larger δ"
+                ),
+            )),
+        }
+    }
+
+    /// The only law, when it was paid once.
+    pub(crate) fn single(&self) -> Option<&Law> {
+        match self.terms.laws.as_slice() {
+            [(law, 1)] => Some(law),
+            _ => None,
+        }
+    }
+
+    fn closed(&self, epsilon: &Rational) -> Result<Bounds, AccountingError> {
+        if let Some(law) = self.single() {
+            return Ok(profile(law, epsilon));
+        }
+        if self.sum.terms.is_empty() {
+            let mu_squared = self.terms.laws.iter().filter_map(|(law, count)| Some(law.gaussian()? * &Rational::from(*count)));
+            let mu_squared = mu_squared.fold(Rational::zero(), |sum, part| &sum + &part);
+            return Ok(profile(&Law { base: Base::Gaussian { mu_squared }, sampling: None }, epsilon));
+        }
+        Err(AccountingError::new(
+            "accounting.no-formula",
+            "there is a formula for one loss, or for Gaussian noise alone, but this is a composition of others",
+        ))
+    }
+
+    fn table(&self) -> Option<crate::lattice::Table> {
+        let points = self.points.as_ref().filter(|points| points.count <= MOST_POINTS)?;
+        points.table(&self.terms)
+    }
+
+    fn lattice(&self) -> Result<Lattice, AccountingError> {
+        self.points.as_ref().map(Points::lattice).or(self.two_points).ok_or_else(|| {
+            AccountingError::new("accounting.no-lattice", "these losses are not all multiples of one step")
+        })
+    }
+
+    fn line_delta(&self, epsilon: f64, lattice: Option<Lattice>) -> Result<Bounds, AccountingError> {
+        let line = self.sum.line_for_epsilon(epsilon, lattice).ok_or_else(unproven)?;
+        Ok(line.delta(epsilon))
+    }
+
+    fn line_epsilon(&self, within: &Rational, lattice: Option<Lattice>) -> Result<Bounds, AccountingError> {
+        let line = self.sum.line_for_delta(within.to_f64_down().max(f64::MIN_POSITIVE).ln(), lattice).ok_or_else(unproven)?;
+        line.epsilon(within.to_f64_down(), within.to_f64_up() * (1.0 + 1e-15)).ok_or_else(unproven)
+    }
+
+    fn grid_delta(&self, epsilon: &Rational) -> Result<Bounds, AccountingError> {
+        let epsilon = epsilon.to_f64_down();
+        let saddle = self.sum.saddle_for_epsilon(epsilon);
+        let (tilt, log_delta) = saddle.or(self.top().map(|_| (f64::INFINITY, -30.0))).ok_or_else(unproven)?;
+        let tilt = tilt.min(self.highest_tilt());
+        Ok(Bounds::new(0.0, Grid::new(&self.sum, tilt, log_delta).delta_up(epsilon)))
+    }
+
+    fn grid_epsilon(&self, within: &Rational, delta: &Rational) -> Result<Bounds, AccountingError> {
+        let log_delta = within.to_f64_down().max(f64::MIN_POSITIVE).ln();
+        let saddle = self.sum.saddle_for_delta(log_delta);
+        let (tilt, guess) = saddle.or(self.top().map(|top| (f64::INFINITY, top))).ok_or_else(unproven)?;
+        let tilt = tilt.min(self.highest_tilt());
+        let grid = Grid::new(&self.sum, tilt, log_delta);
+        let profile = |tried: &Rational| {
+            let upper = grid.delta_up(tried.to_f64_down());
+            self.with_infinite(Bounds::new(upper, upper))
+        };
+        let highest = self.top().unwrap_or(HIGHEST);
+        let found = least_epsilon(profile, delta, guess.max(1e-9), highest).map_or(highest, |found| found.upper);
+        Ok(Bounds::new(0.0, found))
+    }
+
+    /// Where losses end, a tilt beyond this only makes the last one likelier.
+    fn highest_tilt(&self) -> f64 {
+        let tops = self.terms.laws.iter().map(|(law, _)| law.top());
+        tops.collect::<Option<Vec<_>>>().map_or(f64::INFINITY, |tops| 60.0 / tops.into_iter().fold(0.0, f64::max))
+    }
+
+    /// A first guess of ε(δ), good or bad.
+    fn guess(&self, delta: &Rational) -> f64 {
+        let log_delta = delta.to_f64().max(f64::MIN_POSITIVE).ln();
+        let top = self.top().unwrap_or(f64::INFINITY);
+        if self.sum.terms.is_empty() {
+            let line = self.sum.line_for_delta(log_delta, None);
+            if let Some(found) = line.and_then(|line| line.epsilon(log_delta.exp(), log_delta.exp())) {
+                return found.upper;
+            }
+        }
+        if let Some(rough) = self.single().and_then(|law| rough_epsilon(law, log_delta.exp())) {
+            return rough;
+        }
+        let (mean, variance) = self.sum.mean_and_variance();
+        (mean + (-2.0 * log_delta * variance).sqrt()).min(top).max(1e-9)
+    }
+
+    /// The largest loss, rounded up; `None` when there is none.
+    pub(crate) fn top(&self) -> Option<f64> {
+        let each = self.terms.laws.iter().map(|(law, count)| Some(law.top()? * *count as f64));
+        each.sum::<Option<f64>>().map(|top| top * (1.0 + 1e-14))
+    }
+
+    /// The probability that some loss is infinite.
+    pub(crate) fn lost(&self) -> Bounds {
+        let log_kept: f64 = self.terms.laws.iter().map(|(law, count)| *count as f64 * libm::log1p(-law.infinite())).sum();
+        let lost = -libm::expm1(log_kept);
+        Bounds::new(lost * (1.0 - 1e-14), (lost * (1.0 + 1e-14)).min(1.0))
+    }
+
+    /// δ of everything, from that of finite losses.
+    pub(crate) fn with_infinite(&self, inside: Bounds) -> Bounds {
+        let lost = self.lost();
+        if lost.upper == 0.0 {
+            return inside;
+        }
+        let lower = lost.lower + (1.0 - lost.upper) * inside.lower * (1.0 - 1e-15);
+        let upper = (lost.upper + (1.0 - lost.lower) * inside.upper) * (1.0 + 1e-15);
+        Bounds::new(lower, upper.min(1.0))
+    }
+}
+
+impl Law {
+    /// The largest finite loss.
+    pub(crate) fn top(&self) -> Option<f64> {
+        let Base::Pieces(pieces) = &self.base else {
+            let add = self.reversed().sampling.is_some_and(|sampling| sampling.direction == crate::law::Direction::Remove);
+            return self.sampling.as_ref().filter(|_| add).map(|sampling| -libm::log1p(-sampling.rate));
+        };
+        let atoms = pieces.atoms.iter().map(|atom| atom.loss.to_f64());
+        let flats = pieces.flats.iter().flat_map(|flat| [flat.low, flat.high]);
+        let sampled = |loss: f64| self.sampling.as_ref().map_or(loss, |sampling| sampling.loss(loss));
+        let vanishing = self.sampling.as_ref().filter(|_| pieces.infinite > 0.0).map(|s| s.vanishing(1.0).0);
+        Some(atoms.chain(flats).map(sampled).chain(vanishing).fold(0.0, f64::max))
+    }
+}
+
+pub(crate) fn unproven() -> AccountingError {
+    AccountingError::new(
+        "accounting.unproven",
+        "this method can prove no bound for these losses; leave the choice of the method to demur",
+    )
+}
+
+/// ε(δ) of a single Gaussian on a sample, to a few digits.
+fn rough_epsilon(law: &Law, delta: f64) -> Option<f64> {
+    let Base::Gaussian { mu_squared } = &law.base else { return None };
+    let (mu, sampling) = (mu_squared.to_f64().sqrt(), law.sampling.as_ref()?);
+    let tail = |x: f64| 0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2);
+    let inner = |epsilon: f64| tail(epsilon / mu - mu / 2.0) - libm::exp(epsilon) * tail(epsilon / mu + mu / 2.0);
+    let outer = |epsilon: f64| {
+        let rise = libm::expm1(epsilon);
+        match sampling.direction {
+            crate::law::Direction::Remove => sampling.rate * inner(libm::log1p(rise / sampling.rate)),
+            crate::law::Direction::Add => {
+                let beta = sampling.rate - (1.0 - sampling.rate) * rise;
+                if beta > 0.0 { beta * inner((sampling.rate / beta).ln() + epsilon) } else { 0.0 }
+            }
+        }
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    while outer(high) > delta {
+        high *= 2.0;
+    }
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if outer(middle) > delta { low = middle } else { high = middle }
+    }
+    Some(high)
+}
+
+fn exact(value: f64) -> Rational {
+    Rational::try_from(value).unwrap_or_else(|_| Rational::zero())
+}
