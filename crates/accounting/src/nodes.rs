@@ -9,17 +9,22 @@
 //!
 //! Atoms are their own nodes; densities give the nodes of a quadrature rule, with its proven error.
 //!
-//! **Rounding.** Subtracting 1 inside the sum keeps the digits that matter when a tiny loss is
-//! composed a million times. With A = e^(cL) and θ = yL a term is
-//! (A − 1) − 2A·sin²(θ/2) + i·A·sin θ, each factor with a relative error of a few units. A node also
-//! carries a `scale` ≥ |Lⱼ| such that its loss is off by at most 16u·scale and its weight by a factor
-//! 1 ± 16u·scale/|Lⱼ| (u = 2⁻⁵³); together with summation in eight lanes,
+//! **Rounding.** A tiny loss composed a billion times must keep its digits, so the sum is rearranged until
+//! every term is of second order in L. Since E_P[e^(−L)] is the mass `balance` that Q has on finite losses,
+//! z·(1 − e^(−L)) can be taken out of each term for z·(1 − balance). With A = e^(cL) and θ = yL
 //!
 //! ```text
-//! rounding error ≤ (64 + n/4)·u·|z|·Σ wⱼ·max(A, 1)·scaleⱼ
+//! K − 1 = z·(1 − balance) + Σ w·(e^(cL) − 1 + c·(e^(−L) − 1))
+//!       − Σ wA·2sin²(θ/2) + i·Σ wA·(sin θ − θ) + i·y·Σ w·(L·(A − 1) + L + e^(−L) − 1)
 //! ```
 //!
-//! since |e^(zL) − 1| ≤ |z|·|L|·max(A, 1), and the derivative by L is at most |z|·max(A, 1).
+//! and each bracket is computed by a series where its parts nearly cancel. A node also carries a `scale`
+//! ≥ |Lⱼ| such that its loss is off by at most 16u·scale and its weight by a factor 1 ± 16u·scale/|Lⱼ|
+//! (u = 2⁻⁵³). The derivative of a term by L is at most |z||z + 1||L|·max(A, 1), so with summation in eight lanes
+//!
+//! ```text
+//! rounding error ≤ (64 + n/4)·u·|z|·|z + 1|·Σ wⱼ·max(A, 1)·|Lⱼ|·scaleⱼ
+//! ```
 
 mod gauss_legendre;
 mod pieces;
@@ -52,6 +57,8 @@ pub(crate) struct Nodes {
     weights: Vec<f64>,
     scales: Vec<f64>,
     missing: f64,
+    /// 1 − E[e^(−L)].
+    imbalance: f64,
 }
 
 impl Nodes {
@@ -88,23 +95,37 @@ impl Nodes {
         let log_scale = self.log_scale(tilt);
         let mut tilted = Tilted { tilt, log_scale, losses: self.losses.clone(), ..Tilted::default() };
         tilted.weights.reserve(self.weights.len());
-        let (mut excess, mut slope, mut curvature) = (Lanes::default(), Lanes::default(), Lanes::default());
-        let mut scale = 0.0;
+        let (mut excess, mut drift) = (Lanes::default(), Lanes::default());
+        let (mut slope, mut curvature, mut scale) = (Lanes::default(), Lanes::default(), 0.0);
         for (index, ((&loss, &weight), &size)) in self.losses.iter().zip(&self.weights).zip(&self.scales).enumerate() {
-            let (growth, heavy) = if log_scale > 0.0 {
-                let heavy = libm::exp(weight.ln() + tilt * loss - log_scale);
-                (heavy, heavy)
+            let heavy = if tilt * loss > 300.0 || log_scale > 0.0 {
+                // e^(cL) alone could be too large for a double
+                libm::exp(weight.ln() + tilt * loss - log_scale)
             } else {
-                let growth = weight * libm::expm1(tilt * loss);
-                (growth, weight + growth)
+                weight * libm::exp(tilt * loss)
             };
+            if log_scale > 0.0 {
+                excess.add(index, heavy);
+                drift.add(index, heavy * loss);
+            } else if tilt * loss > 300.0 {
+                excess.add(index, heavy + weight * (tilt * libm::expm1(-loss) - 1.0));
+                drift.add(index, heavy * loss + weight * libm::expm1(-loss));
+            } else {
+                excess.add(index, weight * second_order(tilt, loss));
+                drift.add(index, weight * (loss * libm::expm1(tilt * loss) + second_order(0.0, loss)));
+            }
             tilted.weights.push(heavy);
-            excess.add(index, growth);
             slope.add(index, heavy * loss);
             curvature.add(index, heavy * loss * loss);
-            scale += heavy.max(weight) * size;
+            scale += heavy.max(weight) * loss.abs() * size;
         }
-        tilted.excess = excess.sum() - if log_scale > 0.0 { 1.0 } else { 0.0 };
+        (tilted.excess, tilted.drift) = (excess.sum(), drift.sum());
+        if log_scale > 0.0 {
+            tilted.excess -= 1.0;
+        } else {
+            tilted.excess += tilt * self.imbalance;
+            tilted.drift += self.imbalance;
+        }
         let moment = 1.0 + tilted.excess;
         tilted.missing = self.missing * moment.max(1.0) * (1.0 + 1e-9);
         tilted.mean = slope.sum() / moment;
@@ -122,6 +143,26 @@ impl Nodes {
         let largest = logs.fold(f64::NEG_INFINITY, f64::max);
         if largest > 200.0 { largest } else { 0.0 }
     }
+}
+
+/// e^(cL) − 1 + c·(e^(−L) − 1), and for c = 0 its derivative by c there, L + e^(−L) − 1.
+fn second_order(c: f64, loss: f64) -> f64 {
+    const TERMS: i32 = 18;
+    if (c + 1.0) * loss.abs() > 0.25 {
+        return match c == 0.0 {
+            true => loss + libm::expm1(-loss),
+            false => libm::expm1(c * loss) + c * libm::expm1(-loss),
+        };
+    }
+    // Σ Lⁿ/n!·(cⁿ + c·(−1)ⁿ) from n = 2; for c = 0 without the c in front
+    let (mut power, mut tilted, mut sum) = (loss, c, 0.0);
+    for n in 2..TERMS {
+        power *= loss / f64::from(n);
+        tilted *= c;
+        let sign = if n % 2 == 0 { 1.0 } else { -1.0 };
+        sum += power * if c == 0.0 { sign } else { tilted + c * sign };
+    }
+    sum
 }
 
 /// Eight running sums, which lose fewer digits than one.
@@ -148,6 +189,8 @@ pub(crate) struct Tilted {
     weights: Vec<f64>,
     /// K(c) − 1.
     pub(crate) excess: f64,
+    /// What multiplies iy in K(c + iy).
+    drift: f64,
     /// The mean loss under the tilted law, (ln K)′(c).
     pub(crate) mean: f64,
     /// Its variance, (ln K)″(c).
@@ -186,9 +229,9 @@ impl Tilted {
     /// |K(c + iy)|/K(c) is at most this.
     pub(crate) fn modulus(&self, frequency: f64) -> f64 {
         let (versine, sine) = sum_of_waves(&self.losses, &self.weights, frequency);
-        let error = self.missing + self.rounding * (self.tilt + frequency.abs());
         let moment = 1.0 + self.excess;
-        ((moment - versine).hypot(sine) + error) / (moment - self.missing - self.rounding * self.tilt)
+        let modulus = (moment - versine).hypot(sine + frequency * self.drift);
+        (modulus + self.error(frequency)) / (moment - self.error(0.0))
     }
 
     /// The standard deviation of the tilted loss is at most this.
@@ -196,15 +239,21 @@ impl Tilted {
         self.variance.max(0.0).sqrt() * 1.01
     }
 
+    /// A bound on the error of K(c + iy).
+    fn error(&self, frequency: f64) -> f64 {
+        let (c, y) = (self.tilt, frequency);
+        self.missing + self.rounding * (c.hypot(y) * (c + 1.0).hypot(y))
+    }
+
     /// ln K(c + iy).
     pub(crate) fn at(&self, frequency: f64) -> LogMoment {
         let (versine, sine) = sum_of_waves(&self.losses, &self.weights, frequency);
-        let (re, im) = (self.excess - versine, sine);
+        let (re, im) = (self.excess - versine, sine + frequency * self.drift);
         let modulus = (1.0 + re).hypot(im);
         let near_one = 2.0 * re + re * re + im * im;
         let log = if near_one > -0.5 { 0.5 * libm::log1p(near_one) } else { modulus.ln() };
         let value = Complex64::new(log + self.log_scale, libm::atan2(im, 1.0 + re));
-        let error = self.missing + self.rounding * (self.tilt + frequency.abs());
+        let error = self.error(frequency);
         // |ln(K + e) − ln K| ≤ −ln(1 − |e|/|K|)
         let relative = error / modulus;
         let error_of_log = if relative < 0.5 { relative * (1.0 + relative) } else { f64::INFINITY };
