@@ -3,6 +3,7 @@
 mod account;
 mod answer;
 mod bounds;
+mod calibrate;
 mod classical;
 mod decay;
 mod error;
@@ -18,4 +19,5 @@ mod way;
 pub use account::Account;
 pub use answer::{Answer, Method};
 pub use bounds::Bounds;
+pub use calibrate::{Calibrated, Setting, Target, Unknown, calibrate, calibrate_mixture};
 pub use error::AccountingError;
