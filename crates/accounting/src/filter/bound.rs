@@ -1,0 +1,150 @@
+//! Upper bounds on what a loss costs, in doubles that are never too small.
+//!
+//! **Exactness.** Every function is a short chain of operations without cancellation: all terms are positive,
+//! and no step multiplies a relative error by more than the size of its exponent. The functions of `libm` used
+//! here err by less than two units in the last place; each result is enlarged by [`SLACK`] = 2⁻⁴⁰, which covers
+//! more than a thousand such errors. Where a number leaves the range of doubles the answer is +∞, or a
+//! simpler bound that holds everywhere.
+//!
+//! **Why each bound holds** is proved in `docs/accounting-filters.md`, section 7.
+
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2};
+
+use demur_exact::float::{add_up, div_up, mul_up};
+
+/// By how much results are enlarged, relatively.
+const SLACK: f64 = 1.0 / (1u64 << 40) as f64;
+
+/// The result of a chain of operations, enlarged beyond its rounding errors.
+fn enlarged(value: f64) -> f64 {
+    // NaN arises only from ∞ − ∞ or 0·∞: no bound is known.
+    if value.is_nan() { f64::INFINITY } else { mul_up(value, 1.0 + SLACK).next_up() }
+}
+
+/// ρ of anything ε-private: ε·tanh(ε/2), below both ε²/2 and ε.
+pub(super) fn rho_of_pure(epsilon: f64) -> f64 {
+    enlarged(epsilon * libm::tanh(epsilon / 2.0)).min(mul_up(epsilon, epsilon) / 2.0).min(epsilon)
+}
+
+/// D_α of anything ε-private: ln(cosh((α−½)ε)/cosh(ε/2))/(α−1), below ε.
+pub(super) fn renyi_of_pure(epsilon: f64, order: u32) -> f64 {
+    let (alpha, half) = (f64::from(order), epsilon / 2.0);
+    // cosh a − cosh b = 2·sinh((a+b)/2)·sinh((a−b)/2) keeps the digits of small losses.
+    let excess = 2.0 * libm::sinh(alpha * half) * libm::sinh((alpha - 1.0) * half) / libm::cosh(half);
+    enlarged(libm::log1p(excess) / (alpha - 1.0)).min(epsilon)
+}
+
+/// μ² of anything ε-private: (2Φ⁻¹(e^ε/(1 + e^ε)))², below both (π/2)ε² and 8ε.
+pub(super) fn mu_squared_of_pure(epsilon: f64) -> f64 {
+    let simple = enlarged(FRAC_PI_2 * epsilon * epsilon).min(mul_up(8.0, epsilon));
+    if !(1e-3..600.0).contains(&epsilon) {
+        return simple; // here (π/2)ε² is within 10⁻⁷ of the truth, or 8ε within a few percent
+    }
+    let start = (simple / 4.0).sqrt();
+    let quantile = if epsilon < 1.0 { by_centre(epsilon, start) } else { by_tail(epsilon, start) };
+    quantile.map_or(simple, |x| mul_up(4.0, mul_up(x, x)).min(simple))
+}
+
+/// A number x with Φ(x) − ½ = erf(x/√2)/2 at least tanh(ε/2)/2, if the check succeeds.
+fn by_centre(epsilon: f64, start: f64) -> Option<f64> {
+    let target = libm::tanh(epsilon / 2.0);
+    let centre = |x: f64| libm::erf(x * FRAC_1_SQRT_2);
+    let x = newton(start, |x| (target - centre(x)) / (2.0 * density(x))) * (1.0 + 8.0 * SLACK);
+    (centre(x) * (1.0 - SLACK) >= target).then_some(x)
+}
+
+/// A number x with 1 − Φ(x) = erfc(x/√2)/2 at most 1/(1 + e^ε), if the check succeeds.
+fn by_tail(epsilon: f64, start: f64) -> Option<f64> {
+    let target = 1.0 / (1.0 + libm::exp(epsilon));
+    let tail = |x: f64| libm::erfc(x * FRAC_1_SQRT_2) / 2.0;
+    // The logarithm of the tail is nearly a parabola.
+    let x = newton(start, |x| libm::log(tail(x) / target) * tail(x) / density(x)) * (1.0 + 8.0 * SLACK);
+    (tail(x) * (1.0 + SLACK) <= target).then_some(x)
+}
+
+fn newton(start: f64, step: impl Fn(f64) -> f64) -> f64 {
+    let mut x = start;
+    for _ in 0..12 {
+        let by = step(x);
+        x += by;
+        if by.abs() < 1e-13 * x {
+            break;
+        }
+    }
+    x
+}
+
+fn density(x: f64) -> f64 {
+    libm::exp(-x * x / 2.0) * 0.398_942_280_401_432_7
+}
+
+/// ε on a Poisson sample: ln(1 + q(e^ε − 1)), below ε.
+pub(super) fn sampled_epsilon(rate: f64, epsilon: f64) -> f64 {
+    enlarged(libm::log1p(rate * libm::expm1(epsilon))).min(epsilon)
+}
+
+/// The chance 1 − (1 − q)^k that a sample has one of k people.
+pub(super) fn rate_of_group(rate: f64, size: f64) -> f64 {
+    enlarged(-libm::expm1(size * libm::log1p(-rate))).min(1.0)
+}
+
+/// D_α of Gaussian noise on a Poisson sample, in the worse direction; +∞ where doubles do not reach.
+///
+/// ```text
+/// (α − 1)·D_α = ln(1 + Σₖ C(α, k)·(1 − q)^(α−k)·q^k·(e^(k(k−1)μ²/2) − 1))
+/// ```
+///
+/// The terms come from one another by sums and products of positive numbers: the step to k adds at most 4k + 8
+/// units in the last place to the error, 4α² + 64 in all.
+pub(super) fn renyi_of_sampled_gaussian(rate: f64, mu_squared: f64, order: u32) -> f64 {
+    let alpha = f64::from(order);
+    let (odds, growth) = (rate / (1.0 - rate), libm::expm1(mu_squared));
+    let mut weight = libm::exp((alpha - 1.0) * libm::log1p(-rate)) * alpha * rate;
+    // With k: `step` is e^(kμ²) − 1 and `above` is e^(k(k+1)μ²/2) − 1.
+    let (mut above, mut step, mut sum) = (0.0, 0.0, 0.0);
+    for k in 1..order {
+        weight *= f64::from(order - k) / f64::from(k + 1) * odds;
+        step += growth + step * growth;
+        above += step + above * step;
+        sum += weight * above;
+    }
+    if weight < f64::MIN_POSITIVE && rate > 0.5 {
+        return f64::INFINITY; // (1 − q)^α left the range: the sum may have lost its largest terms
+    }
+    enlarged(libm::log1p(sum) / (alpha - 1.0) * (1.0 + (4.0 * alpha * alpha + 64.0) * f64::EPSILON))
+}
+
+/// δ of a group: δ·(e^(kε) − 1)/(e^ε − 1), for k people.
+pub(super) fn delta_of_group(epsilon: f64, delta: f64, size: f64) -> f64 {
+    let factor = libm::expm1(size * epsilon) / libm::expm1(epsilon);
+    enlarged(factor * delta).max(f64::MIN_POSITIVE)
+}
+
+/// δ of truncated Laplace noise of scale 1 on [−bound, bound], for a move of at most `bound`.
+///
+/// `inner` is bound − move, rounded down; `bound` and `shift` are rounded so that δ only grows.
+pub(super) fn delta_of_truncated(inner: f64, bound: f64, shift: f64) -> f64 {
+    let mass = libm::exp(-inner) * -libm::expm1(-shift) / (-2.0 * libm::expm1(-bound));
+    // The exponent is exact to half a unit: 2⁻⁵³·745, far below the slack.
+    enlarged(mass).max(f64::MIN_POSITIVE)
+}
+
+/// δ of truncated discrete Laplace noise: (r^(τ+1−Δ) − r^(τ+1))/(1 + r − 2r^(τ+1)), r = e^(−1/t).
+///
+/// The arguments are (τ + 1 − Δ)/t, (τ + 1)/t, Δ/t and 1/t.
+pub(super) fn delta_of_truncated_discrete(inner: f64, outer: f64, shift: f64, step: f64) -> f64 {
+    let above = libm::exp(-inner) * -libm::expm1(-shift);
+    // 1 + r − 2r^(τ+1) = (1 − r^(τ+1)) + r(1 − r^τ)
+    let total = -libm::expm1(-outer) - libm::exp(-step) * libm::expm1(step - outer);
+    enlarged(above / total).max(f64::MIN_POSITIVE)
+}
+
+/// a + b·c, rounded up.
+pub(super) fn add_product_up(a: f64, b: f64, c: f64) -> f64 {
+    add_up(a, mul_up(b, c))
+}
+
+/// 1/√a, rounded up, for what would fit.
+pub(super) fn inverse_root_up(a: f64) -> f64 {
+    div_up(1.0, a.sqrt().next_down())
+}
