@@ -55,8 +55,8 @@ use units::{Grid, Units};
 ///     state = next;
 ///     answers += 1;
 /// }
-/// assert_eq!(answers, 95);
-/// assert_eq!(filter.spent(&state).to_string(), "ρ = 0.019");
+/// assert_eq!(answers, 118);
+/// assert_eq!(filter.spent(&state).to_string(), "ρ = 0.0236");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +163,8 @@ impl Filter {
 
     /// What the loss would cost, rounded up.
     pub fn price(&self, loss: &PrivacyLoss) -> Result<Amounts, Refusal> {
-        Ok(self.worth(&self.cost(loss)?.amounts, self.cost(loss)?.delta, true))
+        let cost = self.cost(loss)?;
+        Ok(self.worth(&cost.amounts, cost.delta, true))
     }
 
     /// What has been spent.
@@ -190,7 +191,10 @@ impl Filter {
     pub fn take_over(&self, previous: &Self, state: &State) -> Result<State, Refusal> {
         previous.check(state)?;
         let larger = self.capacity.iter().zip(&previous.capacity).all(|(new, old)| new >= old);
-        if self.measures != previous.measures || !larger || self.rule.delta_for_losses() < previous.rule.delta_for_losses() {
+        if self.measures != previous.measures
+            || !larger
+            || self.rule.delta_for_losses() < previous.rule.delta_for_losses()
+        {
             let text = "a budget can be raised only under the same rule, and no part of it can be lowered";
             return Err(Refusal::new("accounting.filter.state", text));
         }
@@ -244,7 +248,8 @@ impl Filter {
 
     fn refuse_delta(&self, state: &State, cost: &Cost) -> Refusal {
         let (asked, left) = self.asked_and_left(state, cost);
-        let (price, rest) = (four_digits(asked.delta.to_f64(), true), four_digits(left.delta.to_f64(), false));
+        let (price, rest) =
+            (four_digits(asked.delta.to_f64(), true), four_digits(left.delta.to_f64(), false));
         let text = format!(
             "this costs δ = {price:e} but only δ = {rest:e} is left of the part of δ that is kept for such losses; a \
              loss with at most that δ, or without one, would fit"
@@ -273,7 +278,8 @@ fn what_fits(left: &Amounts) -> String {
         };
         (mu_squared, epsilon)
     });
-    let (mu_squared, epsilon) = options.fold((0.0f64, 0.0f64), |best, one| (best.0.max(one.0), best.1.max(one.1)));
+    let (mu_squared, epsilon) =
+        options.fold((0.0f64, 0.0f64), |best, one| (best.0.max(one.0), best.1.max(one.1)));
     if epsilon == 0.0 {
         return "only what costs nothing".to_owned();
     }

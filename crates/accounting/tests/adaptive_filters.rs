@@ -92,7 +92,13 @@ fn no_analyst_gets_more_than_delta_out_of_a_zcdp_filter() {
         let filter = Filter::new(rule).unwrap();
         let whole = leaky_response("0", part);
         let half = leaky_response("0.1", &(&q(part) / &q("2")).to_string());
-        let moves = [randomized_response("0.2"), randomized_response("0.45"), randomized_response("0.9"), whole, half];
+        let moves = [
+            randomized_response("0.2"),
+            randomized_response("0.45"),
+            randomized_response("0.9"),
+            whole,
+            half,
+        ];
         let found = delta_of(&filter, &moves, 5, q(epsilon).to_f64());
         assert!(found <= q(delta).to_f64(), "δ = {found} of {delta}");
         // The part of δ for losses is all used, and more than that is.

@@ -148,3 +148,175 @@ pub(super) fn add_product_up(a: f64, b: f64, c: f64) -> f64 {
 pub(super) fn inverse_root_up(a: f64) -> f64 {
     div_up(1.0, a.sqrt().next_down())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use demur_exact::{Enclosure, Rational, exp_neg, normal_tail};
+
+    const EPSILONS: [f64; 12] = [1e-12, 1e-6, 1e-3, 0.01, 0.1, 0.5, 0.999, 1.0, 2.5, 8.0, 40.0, 550.0];
+    const BITS: usize = 1_200;
+
+    fn exact(x: f64) -> Rational {
+        Rational::try_from(x).unwrap()
+    }
+
+    fn lower(x: &Enclosure) -> Rational {
+        Rational::dyadic(x.lower().clone(), -(x.bits() as i64))
+    }
+
+    fn upper(x: &Enclosure) -> Rational {
+        Rational::dyadic(x.upper().clone(), -(x.bits() as i64))
+    }
+
+    fn exp_minus(x: f64) -> Enclosure {
+        exp_neg(&exact(x), BITS)
+    }
+
+    /// a ≥ b but not by much.
+    fn assert_just_above(a: &Rational, b: &Rational, what: &str) {
+        assert!(a >= b, "{what}: {} is below {}", a.to_f64(), b.to_f64());
+        assert!(*a <= b * &exact(1.0 + 1e-9), "{what}: {} is far above {}", a.to_f64(), b.to_f64());
+    }
+
+    #[test]
+    fn rho_of_what_is_pure_is_above_the_exact_value() {
+        for epsilon in EPSILONS {
+            // ε·tanh(ε/2) = ε·(1 − e^−ε)/(1 + e^−ε)
+            let (low, one) = (exp_minus(epsilon), Rational::one());
+            let at_least = &exact(epsilon) * &(&(&one - &upper(&low)) / &(&one + &upper(&low)));
+            assert_just_above(&exact(rho_of_pure(epsilon)), &at_least, "ρ");
+            assert!(rho_of_pure(epsilon) <= epsilon.min(mul_up(epsilon, epsilon) / 2.0));
+        }
+        assert_eq!(rho_of_pure(0.0), 0.0);
+    }
+
+    /// e^((α−1)·D) against cosh((α−½)ε)/cosh(ε/2), in exact arithmetic.
+    #[test]
+    fn divergences_of_what_is_pure_are_above_the_exact_value() {
+        for epsilon in [1e-6, 1e-3, 0.1, 1.0, 3.0, 20.0] {
+            for order in [2, 3, 7, 19] {
+                let divergence = renyi_of_pure(epsilon, order);
+                let minus = |times: u32| exp_neg(&(&exact(epsilon) * &Rational::from(times)), BITS);
+                let (outer, inner) = (minus(2 * order - 1), minus(order - 1));
+                // e^(−(α−1)D)·(e^((α−1)ε) + e^(−αε)) ≤ 1 + e^−ε, all multiplied by e^(−(α−1)ε).
+                let spent = &exact(divergence) * &Rational::from(order - 1);
+                let one = Rational::one();
+                let left = &upper(&exp_neg(&spent, BITS)) * &(&one + &upper(&outer));
+                let right = &lower(&inner) * &(&one + &lower(&exp_minus(epsilon)));
+                assert!(left <= right, "ε = {epsilon}, α = {order}");
+                // A little below it the inequality fails.
+                let left = &lower(&exp_neg(&(&spent * &exact(0.999_999)), BITS)) * &(&one + &lower(&outer));
+                assert!(left > right || divergence == epsilon, "ε = {epsilon}, α = {order}");
+            }
+        }
+    }
+
+    #[test]
+    fn mu_of_what_is_pure_is_above_the_exact_quantile() {
+        for epsilon in EPSILONS.into_iter().filter(|epsilon| *epsilon >= 1e-6) {
+            // 1 − Φ(μ/2) ≤ 1/(1 + e^ε) = e^−ε/(1 + e^−ε)
+            let low = exp_minus(epsilon);
+            let target = &lower(&low) / &(&Rational::one() + &lower(&low));
+            let half = |factor: f64| exact((mu_squared_of_pure(epsilon) / 4.0).sqrt() * factor);
+            let bits = if epsilon > 100.0 { 1_000 } else { 200 };
+            assert!(upper(&normal_tail(&half(1.0 - 1e-15), bits)) <= target, "ε = {epsilon}");
+            assert!(lower(&normal_tail(&half(1.0 - 1e-6), bits)) > target, "ε = {epsilon}");
+        }
+        assert!(mu_squared_of_pure(1e5) <= 8e5 && mu_squared_of_pure(0.0) < 1e-300);
+    }
+
+    #[test]
+    fn epsilon_on_a_sample_is_above_the_exact_value() {
+        for epsilon in EPSILONS.into_iter().filter(|epsilon| *epsilon < 100.0) {
+            for rate in [1e-9, 0.01, 0.5, 0.999] {
+                let sampled = sampled_epsilon(rate, epsilon);
+                // e^−ε′ ≤ 1/(1 + q(e^ε − 1)) = e^−ε/(e^−ε + q(1 − e^−ε))
+                let (whole, part) = (exp_minus(epsilon), exp_minus(sampled));
+                let below = &lower(&whole) + &(&exact(rate) * &(&Rational::one() - &lower(&whole)));
+                assert!(upper(&part) <= &lower(&whole) / &below, "ε = {epsilon}, q = {rate}");
+                let value = (rate * epsilon.exp_m1()).ln_1p();
+                assert!(sampled <= value * (1.0 + 1e-11) && sampled <= epsilon);
+            }
+        }
+    }
+
+    #[test]
+    fn the_sample_of_a_group_has_somebody_more_often() {
+        for (rate, size) in [(0.01, 3.0), (0.5, 2.0), (1e-12, 5.0), (0.9, 100.0)] {
+            let missed = &Rational::one() - &exact(rate);
+            let nobody = (0..size as u32).fold(Rational::one(), |all, _| &all * &missed);
+            assert_just_above(&exact(rate_of_group(rate, size)), &(&Rational::one() - &nobody), "q′");
+        }
+    }
+
+    /// Both directions of D_α for q·N(μ, 1) + (1 − q)·N(0, 1) against N(0, 1), by summing many thin slices.
+    fn by_slices(rate: f64, mu: f64, alpha: f64) -> (f64, f64) {
+        let (mut removed, mut added) = (0.0, 0.0);
+        for i in -60_000..=60_000 {
+            let x = f64::from(i) * 1e-3;
+            let ratio = 1.0 - rate + rate * (x * mu - mu * mu / 2.0).exp();
+            let weight = density(x) * 1e-3;
+            removed += weight * ratio.powf(alpha);
+            added += weight * ratio.powf(1.0 - alpha);
+        }
+        (removed.ln() / (alpha - 1.0), added.ln() / (alpha - 1.0))
+    }
+
+    #[test]
+    fn divergences_of_sampled_gaussian_noise_are_above_both_directions() {
+        for (rate, mu, order) in
+            [(0.1, 1.0, 2), (0.01, 1.0, 8), (0.3, 0.5, 20), (0.9, 0.7, 12), (0.02, 0.2, 64)]
+        {
+            let bound = renyi_of_sampled_gaussian(rate, mu * mu, order);
+            let (removed, added) = by_slices(rate, mu, f64::from(order));
+            assert!(
+                bound >= removed * (1.0 - 1e-8) && bound >= added * (1.0 - 1e-8),
+                "{bound} {removed} {added}"
+            );
+            assert!(bound <= removed * (1.0 + 1e-7), "{bound} {removed}");
+        }
+        // A small loss keeps its digits: D₂ = ln(1 + q²(e^μ² − 1)).
+        let tiny = renyi_of_sampled_gaussian(1e-6, 1e-6, 2);
+        assert!((1e-18..1.000_001e-18).contains(&tiny));
+        assert_eq!(renyi_of_sampled_gaussian(0.5, 1e4, 64), f64::INFINITY);
+        assert_eq!(renyi_of_sampled_gaussian(0.999_999, 0.1, 128), f64::INFINITY);
+    }
+
+    #[test]
+    fn delta_of_truncated_noise_is_the_mass_that_gives_it_away() {
+        for (scale, bound, shift) in [(2.0, 30u32, 1u32), (0.5, 4, 4), (10.0, 12, 5), (1.0, 300, 2)] {
+            let weight = |k: u32| (-f64::from(k) / scale).exp();
+            let total = 1.0 + 2.0 * (1..=bound).map(weight).sum::<f64>();
+            let mass = (bound - shift + 1..=bound).map(weight).sum::<f64>() / total;
+            let over = |k: u32| f64::from(k) / scale;
+            let found = delta_of_truncated_discrete(
+                over(bound + 1 - shift),
+                over(bound + 1),
+                over(shift),
+                1.0 / scale,
+            );
+            assert!(mass * (1.0 - 1e-13) <= found && found <= mass * (1.0 + 1e-11), "{found} for {mass}");
+            // The continuous law, by its distribution function.
+            let below = |x: f64| -(-x / scale).exp_m1() / 2.0;
+            let (b, s) = (f64::from(bound), f64::from(shift));
+            let mass = (below(b) - below(b - s)) / (2.0 * below(b));
+            let found = delta_of_truncated(over(bound - shift), over(bound), over(shift));
+            assert!(
+                mass * (1.0 - 1e-9) - 1e-16 <= found && found <= mass * (1.0 + 1e-9) + 1e-16,
+                "{found} for {mass}"
+            );
+        }
+        assert_eq!(delta_of_truncated(800.0, 801.0, 1.0), f64::MIN_POSITIVE);
+    }
+
+    #[test]
+    fn delta_of_a_group_is_a_geometric_sum() {
+        for (epsilon, size) in [(0.1f64, 3u32), (1.0, 5), (1e-9, 4)] {
+            let sum: f64 = (0..size).map(|i| (epsilon * f64::from(i)).exp()).sum::<f64>() * 1e-9;
+            let found = delta_of_group(epsilon, 1e-9, f64::from(size));
+            assert!(sum <= found && found <= sum * (1.0 + 1e-11));
+        }
+        assert_eq!(delta_of_group(1.0, 1e-300, 1e6), f64::INFINITY);
+    }
+}

@@ -156,7 +156,9 @@ fn mu_squared_holds(mu_squared: &Rational, epsilon: &Rational, delta: &Rational)
     if mu_squared.is_zero() {
         return true;
     }
-    let Ok(mu) = Rational::try_from(demur_exact::float::sqrt_up(mu_squared.to_f64_up())) else { return false };
+    let Ok(mu) = Rational::try_from(demur_exact::float::sqrt_up(mu_squared.to_f64_up())) else {
+        return false;
+    };
     let profile = gaussian_delta(epsilon, &mu);
     Rational::dyadic(profile.upper().clone(), -(profile.bits() as i64)) <= *delta
 }
@@ -203,12 +205,12 @@ mod tests {
 
     /// From a search in 50 digits with mpmath.
     const REFERENCE_RHO: [(&str, &str, f64); 6] = [
-        ("1", "1e-6", 0.0243559703595383729),
-        ("0.1", "1e-9", 0.000177138447185020865),
-        ("8", "1e-5", 1.22971452576143122),
-        ("0.001", "1e-12", 1.540464262434346e-8),
-        ("30", "0.01", 15.1464952998222596),
-        ("1", "1e-300", 0.000366002551438920749),
+        ("1", "1e-6", 0.024_355_970_359_538_372),
+        ("0.1", "1e-9", 0.000_177_138_447_185_020_86),
+        ("8", "1e-5", 1.229_714_525_761_431_2),
+        ("0.001", "1e-12", 1.540_464_262_434_346e-8),
+        ("30", "0.01", 15.146_495_299_822_26),
+        ("1", "1e-300", 0.000_366_002_551_438_920_75),
     ];
 
     #[test]
@@ -216,7 +218,10 @@ mod tests {
         for (epsilon, delta, rho) in REFERENCE_RHO {
             let rule = Rule::Zcdp { epsilon: q(epsilon), delta: q(delta), delta_for_losses: q("0") };
             let found = of(&rule)[0].to_f64();
-            assert!(found <= rho && rho * (1.0 - 1e-9) < found, "ε = {epsilon}, δ = {delta}: {found} of {rho}");
+            assert!(
+                found <= rho && rho * (1.0 - 1e-9) < found,
+                "ε = {epsilon}, δ = {delta}: {found} of {rho}"
+            );
         }
     }
 
@@ -224,14 +229,16 @@ mod tests {
     fn a_gaussian_filter_holds_what_the_exact_profile_allows() {
         let rule = Rule::Gaussian { epsilon: q("1"), delta: q("1e-5"), delta_for_losses: q("0") };
         let mu_squared = of(&rule)[0].to_f64();
-        let exact = 1.0 / (3.730631634816_f64 * 3.730631634816);
+        let exact = 1.0 / (3.730_631_634_816_f64 * 3.730_631_634_816);
         assert!(mu_squared < exact && exact * (1.0 - 2e-11) < mu_squared);
     }
 
     #[test]
     fn a_renyi_filter_shares_its_delta_among_its_orders() {
-        let one = Rule::Renyi { epsilon: q("2"), delta: q("1e-6"), delta_for_losses: q("0"), orders: vec![20] };
-        let two = Rule::Renyi { epsilon: q("2"), delta: q("1e-6"), delta_for_losses: q("0"), orders: vec![20, 40] };
+        let one =
+            Rule::Renyi { epsilon: q("2"), delta: q("1e-6"), delta_for_losses: q("0"), orders: vec![20] };
+        let two =
+            Rule::Renyi { epsilon: q("2"), delta: q("1e-6"), delta_for_losses: q("0"), orders: vec![20, 40] };
         let (one, two) = (of(&one)[0].to_f64(), of(&two)[0].to_f64());
         assert!((one - two - 2f64.ln() / 19.0).abs() < 1e-9);
         // ε + (ln δ + 20·ln 20 − 19·ln 19)/19

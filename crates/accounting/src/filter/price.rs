@@ -13,11 +13,12 @@
 //! **Why** each price is valid is proved in `docs/accounting-filters.md`, section 7.
 
 use demur_exact::Rational;
+use demur_exact::float::mul_up;
 
 use super::bound;
 use super::kernel::{Kernel, Term};
 use super::state::Measure;
-use super::units::{Grid, Units};
+use super::units::{Grid, Units, amount_up};
 
 /// What a loss costs in each measure, and its δ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,16 +62,22 @@ impl Prices<'_> {
     }
 
     fn single(&self, kernel: &Kernel, count: &Rational) -> Result<Cost, Advice> {
-        let amount = |measure: &Measure| {
-            let once = amount(kernel, *measure)?;
-            Ok(self.amounts.up(times(once, count).as_ref()))
-        };
+        let size = size_up(kernel);
+        let amount = |measure: &Measure| Ok(self.units(amount(kernel, size, *measure)?, count));
         let amounts: Vec<Units> = self.measures.iter().map(amount).collect::<Result<_, Advice>>()?;
         let delta = match delta(kernel, self.measures) {
-            Some(once) => self.deltas.up(times(Some(once), count).as_ref()),
+            Some(once) => self.deltas.up(Some(&times(once, count))),
             None => Units::NONE,
         };
         Ok(Cost { amounts, delta })
+    }
+
+    fn units(&self, once: Price, count: &Rational) -> Units {
+        match once {
+            Price::Exact(once) => self.amounts.up(Some(&times(once, count))),
+            Price::Double(once) if *count == Rational::one() => amount_up(once),
+            Price::Double(once) => amount_up(mul_up(once, count.to_f64_up())),
+        }
     }
 
     /// The cheaper of two valid prices; in each measure by itself when there is no δ in either.
@@ -103,63 +110,80 @@ fn cheaper(a: Cost, b: Cost) -> Cost {
     if below { b } else { a }
 }
 
-fn times(once: Option<Rational>, count: &Rational) -> Option<Rational> {
-    if *count == Rational::one() { once } else { once.map(|once| &once * count) }
+fn times(once: Rational, count: &Rational) -> Rational {
+    if *count == Rational::one() { once } else { &once * count }
 }
 
-/// The price of a kernel paid once; `None` when it is without end.
-fn amount(kernel: &Kernel, measure: Measure) -> Result<Option<Rational>, Advice> {
+/// The price of a kernel paid once.
+enum Price {
+    Exact(Rational),
+    /// Rounded up; +∞ when no price is known.
+    Double(f64),
+}
+
+/// The ε of what is private, else the ρ of what is concentrated, rounded up to a double.
+fn size_up(kernel: &Kernel) -> f64 {
+    match kernel {
+        Kernel::Pure { epsilon } | Kernel::BoundedRange { epsilon } | Kernel::Approximate { epsilon, .. } => {
+            epsilon.to_f64_up()
+        }
+        Kernel::Concentrated { rho } => rho.to_f64_up(),
+        Kernel::Gaussian { mu_squared } => mu_squared.to_f64_up() / 2.0,
+        Kernel::DiscreteGaussian { variance, l2_squared, .. } => (l2_squared / variance).to_f64_up() / 2.0,
+        Kernel::SampledGaussian { .. } | Kernel::Sampled { .. } => f64::INFINITY,
+    }
+}
+
+/// The price of a kernel paid once, given its [`size_up`].
+fn amount(kernel: &Kernel, size: f64, measure: Measure) -> Result<Price, Advice> {
+    use Kernel::{
+        Approximate, BoundedRange, Concentrated, DiscreteGaussian, Gaussian, Pure, Sampled, SampledGaussian,
+    };
+    use Price::{Double, Exact};
     let half = |value: &Rational| value * &Rational::new(1, 2);
-    Ok(match (kernel, measure) {
-        (Kernel::Pure { epsilon } | Kernel::BoundedRange { epsilon }, Measure::Epsilon) => {
-            Some(epsilon.clone())
+    Ok(match (measure, kernel) {
+        (Measure::Epsilon, Pure { epsilon } | BoundedRange { epsilon }) => Exact(epsilon.clone()),
+        (Measure::Epsilon, _) => return Err(PURE_ONLY),
+
+        (Measure::Rho, Pure { .. } | Approximate { .. }) => Double(bound::rho_of_pure(size)),
+        (Measure::Rho, BoundedRange { .. }) => {
+            Double((mul_up(size, size) / 8.0).min(bound::rho_of_pure(size)))
         }
-        (Kernel::Pure { epsilon } | Kernel::Approximate { epsilon, .. }, Measure::Rho) => {
-            exact(bound::rho_of_pure(epsilon.to_f64_up()))
+        (Measure::Rho, Concentrated { rho }) => Exact(rho.clone()),
+        (Measure::Rho, Gaussian { mu_squared }) => Exact(half(mu_squared)),
+        (Measure::Rho, DiscreteGaussian { variance, l2_squared, .. }) => Exact(&half(l2_squared) / variance),
+
+        (Measure::MuSquared, Pure { .. } | Approximate { .. } | BoundedRange { .. }) => {
+            Double(bound::mu_squared_of_pure(size))
         }
-        (Kernel::Pure { epsilon } | Kernel::Approximate { epsilon, .. }, Measure::Renyi(order)) => {
-            exact(bound::renyi_of_pure(epsilon.to_f64_up(), order))
-        }
-        (
-            Kernel::Pure { epsilon } | Kernel::Approximate { epsilon, .. } | Kernel::BoundedRange { epsilon },
-            Measure::MuSquared,
-        ) => exact(bound::mu_squared_of_pure(epsilon.to_f64_up())),
-        (Kernel::BoundedRange { epsilon }, Measure::Rho) => {
-            let rho = &epsilon.square() / &Rational::from(8u32);
-            at_most(rho, bound::rho_of_pure(epsilon.to_f64_up()))
-        }
-        (Kernel::BoundedRange { epsilon }, Measure::Renyi(order)) => {
-            let divergence = &epsilon.square() * &Rational::new(i128::from(order), 8);
-            at_most(divergence, bound::renyi_of_pure(epsilon.to_f64_up(), order))
-        }
-        (Kernel::Concentrated { rho }, Measure::Rho) => Some(rho.clone()),
-        (Kernel::Concentrated { rho }, Measure::Renyi(order)) => Some(rho * &Rational::from(order)),
-        (Kernel::Gaussian { mu_squared }, Measure::MuSquared) => Some(mu_squared.clone()),
-        (Kernel::Gaussian { mu_squared }, Measure::Rho) => Some(half(mu_squared)),
-        (Kernel::Gaussian { mu_squared }, Measure::Renyi(order)) => {
-            Some(&half(mu_squared) * &Rational::from(order))
-        }
-        (Kernel::DiscreteGaussian { variance, l2_squared, .. }, Measure::Rho) => {
-            Some(&half(l2_squared) / variance)
-        }
-        (Kernel::DiscreteGaussian { variance, l2_squared, .. }, Measure::Renyi(order)) => {
-            Some(&(&half(l2_squared) / variance) * &Rational::from(order))
-        }
-        (Kernel::DiscreteGaussian { variance, l2_squared, .. }, Measure::MuSquared) => {
+        (Measure::MuSquared, Gaussian { mu_squared }) => Exact(mu_squared.clone()),
+        (Measure::MuSquared, DiscreteGaussian { variance, l2_squared, .. }) => {
             let smoothed = variance - &Rational::new(9, 4);
             if !smoothed.is_positive() {
                 return Err(NARROW);
             }
-            Some(l2_squared / &smoothed)
+            Exact(l2_squared / &smoothed)
         }
-        (Kernel::SampledGaussian { rate, mu_squared }, Measure::Renyi(order)) => {
-            exact(bound::renyi_of_sampled_gaussian(*rate, *mu_squared, order))
+        (Measure::MuSquared, Concentrated { .. }) => return Err(NOT_GAUSSIAN),
+
+        (Measure::Renyi(order), Pure { .. } | Approximate { .. }) => {
+            Double(bound::renyi_of_pure(size, order))
         }
+        (Measure::Renyi(order), BoundedRange { .. }) => {
+            let by_range = mul_up(mul_up(size, size) / 8.0, f64::from(order));
+            Double(by_range.min(bound::renyi_of_pure(size, order)))
+        }
+        (Measure::Renyi(order), Concentrated { .. } | Gaussian { .. } | DiscreteGaussian { .. }) => {
+            Double(mul_up(size, f64::from(order)))
+        }
+        (Measure::Renyi(order), SampledGaussian { rate, mu_squared }) => {
+            Double(bound::renyi_of_sampled_gaussian(*rate, *mu_squared, order))
+        }
+
         // Never alone: beside it stands the price without the sample.
-        (Kernel::SampledGaussian { .. }, Measure::Rho | Measure::MuSquared) => None,
-        (Kernel::Sampled { .. }, Measure::Rho | Measure::MuSquared | Measure::Renyi(_)) => None,
-        (Kernel::Concentrated { .. }, Measure::MuSquared) => return Err(NOT_GAUSSIAN),
-        (_, Measure::Epsilon) => return Err(PURE_ONLY),
+        (Measure::Rho | Measure::MuSquared, SampledGaussian { .. }) | (_, Sampled { .. }) => {
+            Double(f64::INFINITY)
+        }
     })
 }
 
@@ -171,17 +195,5 @@ fn delta(kernel: &Kernel, measures: &[Measure]) -> Option<Rational> {
             Some(&Rational::new(2, 1_000_000_000_000_000_000) * &Rational::from(*dimensions))
         }
         _ => None,
-    }
-}
-
-/// The double as the fraction it is; `None` for +∞.
-fn exact(bound: f64) -> Option<Rational> {
-    Rational::try_from(bound).ok()
-}
-
-fn at_most(value: Rational, bound: f64) -> Option<Rational> {
-    match exact(bound) {
-        Some(bound) if bound < value => Some(bound),
-        _ => Some(value),
     }
 }

@@ -22,18 +22,18 @@ use super::Amounts;
 pub struct Refusal {
     code: &'static str,
     text: String,
-    asked: Option<Amounts>,
-    left: Option<Amounts>,
+    /// What was asked and what is left.
+    amounts: Option<Box<(Amounts, Amounts)>>,
 }
 
 impl Refusal {
     pub(super) fn new(code: &'static str, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), asked: None, left: None }
+        Self { code, text: text.into(), amounts: None }
     }
 
     /// The same with the price that was asked and what is left to pay it.
     pub(super) fn with_amounts(self, asked: Amounts, left: Amounts) -> Self {
-        Self { asked: Some(asked), left: Some(left), ..self }
+        Self { amounts: Some(Box::new((asked, left))), ..self }
     }
 
     /// The name of this refusal; it never changes, the sentence may.
@@ -48,12 +48,12 @@ impl Refusal {
 
     /// What the loss costs, rounded up; `None` when there is no price.
     pub fn asked(&self) -> Option<&Amounts> {
-        self.asked.as_ref()
+        self.amounts.as_deref().map(|(asked, _)| asked)
     }
 
     /// What is left, rounded down; `None` when there is no price.
     pub fn left(&self) -> Option<&Amounts> {
-        self.left.as_ref()
+        self.amounts.as_deref().map(|(_, left)| left)
     }
 }
 

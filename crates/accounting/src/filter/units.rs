@@ -11,10 +11,13 @@
 use std::fmt;
 
 use demur_exact::Rational;
+use demur_exact::float::decompose;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// N of the module text.
-const PER_ONE: u128 = (1 << 56) * 9 * 5u128.pow(18) * 7;
+/// N = ODD·2^TWOS of the module text.
+const PER_ONE: u128 = ODD << TWOS;
+const ODD: u128 = 9 * 5u128.pow(18) * 7;
+const TWOS: i32 = 56;
 
 /// A whole number of units; JSON has it as text, because readers round large numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +61,24 @@ impl<'de> Deserialize<'de> for Units {
         }
         Ok(Self(units))
     }
+}
+
+/// The least number of units of 1/N that is worth a double ≥ 0, which may be +∞.
+pub(super) fn amount_up(amount: f64) -> Units {
+    // 53 bits times 48 bits fit, and are exact.
+    let Some((mantissa, exponent)) = decompose(amount) else { return Units::ENDLESS };
+    let product = u128::from(mantissa) * ODD;
+    let shift = exponent + TWOS;
+    if product == 0 {
+        return Units::NONE;
+    }
+    if shift >= 0 {
+        let room = product.leading_zeros() >= shift.unsigned_abs();
+        return if room { Units(product << shift) } else { Units::ENDLESS };
+    }
+    let kept = product.checked_shr(shift.unsigned_abs()).unwrap_or(0);
+    let exact = kept.checked_shl(shift.unsigned_abs()).unwrap_or(0) == product;
+    Units(if exact { kept } else { kept + 1 })
 }
 
 /// How many units make 1.
@@ -144,7 +165,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn doubles_out_of_range_are_endless_or_one_unit() {
+        assert_eq!(amount_up(0.0), Units::NONE);
+        assert_eq!(amount_up(f64::MIN_POSITIVE), Units(1));
+        assert_eq!(amount_up(1e-60), Units(1));
+        assert_eq!(amount_up(1.0), Units(PER_ONE));
+        assert_eq!(amount_up(f64::MAX), Units::ENDLESS);
+        assert_eq!(amount_up(f64::INFINITY), Units::ENDLESS);
+    }
+
     proptest! {
+        #[test]
+        fn doubles_are_rounded_like_the_fractions_they_are(fraction in 0u64..1 << 52, exponent in -200i32..40) {
+            let amount = f64::from_bits(fraction | ((1023 + exponent) as u64) << 52);
+            let exact = Rational::try_from(amount).unwrap();
+            prop_assert_eq!(amount_up(amount), Grid::of_amounts().up(Some(&exact)));
+        }
+
         #[test]
         fn rounding_goes_where_its_name_says(n in 0i128..1 << 100, d in 1u128..1 << 100, small in any::<bool>()) {
             let amount = &Rational::new(n, d) * &Rational::power_of_two(if small { -90 } else { 0 });
