@@ -16,6 +16,8 @@ struct Move {
     outputs: Vec<(f64, f64)>,
 }
 
+/// A number of this file.
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn q(text: &str) -> Rational {
     text.parse().unwrap()
 }

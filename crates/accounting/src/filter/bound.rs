@@ -26,6 +26,34 @@ pub(super) fn rho_of_pure(epsilon: f64) -> f64 {
     enlarged(epsilon * libm::tanh(epsilon / 2.0)).min(mul_up(epsilon, epsilon) / 2.0).min(epsilon)
 }
 
+/// ρ of Laplace noise: ε − (1 − e^−ε)·h/sinh h, where h = 1/scale for whole numbers and 0 for reals.
+pub(super) fn rho_of_laplace(epsilon: f64, step: f64) -> f64 {
+    enlarged(exp_remainder(epsilon) - libm::expm1(-epsilon) * sinh_deficit(step))
+}
+
+/// e^−x − 1 + x for x ≥ 0, without its cancellation.
+fn exp_remainder(x: f64) -> f64 {
+    if x > 0.5 {
+        return libm::expm1(-x) + x;
+    }
+    // x²/2·(1 − x/3·(1 − x/4·(…))), alternating and cut after a positive term.
+    (3..=16).rev().fold(1.0, |inner, n| 1.0 - x / f64::from(n) * inner) * x * x / 2.0
+}
+
+/// 1 − h/sinh h for h ≥ 0, without its cancellation.
+fn sinh_deficit(h: f64) -> f64 {
+    if h > 1.0 {
+        return 1.0 - h / libm::sinh(h);
+    }
+    if h == 0.0 {
+        return 0.0;
+    }
+    // sinh h − h = h³/6·(1 + h²/20·(1 + h²/42·(…))); what is cut is below 10⁻¹⁵ of it.
+    let factor = |k: i32| h * h / f64::from(2 * k * (2 * k + 1));
+    let series = (2..=9).rev().fold(1.0, |inner, k| 1.0 + factor(k) * inner);
+    h * h * h / 6.0 * series / libm::sinh(h)
+}
+
 /// D_α of anything ε-private: ln(cosh((α−½)ε)/cosh(ε/2))/(α−1), below ε.
 pub(super) fn renyi_of_pure(epsilon: f64, order: u32) -> f64 {
     let (alpha, half) = (f64::from(order), epsilon / 2.0);
@@ -189,6 +217,63 @@ mod tests {
             assert!(rho_of_pure(epsilon) <= epsilon.min(mul_up(epsilon, epsilon) / 2.0));
         }
         assert_eq!(rho_of_pure(0.0), 0.0);
+    }
+
+    /// In exact arithmetic, with h/sinh h = 2h·e^−h/(1 − e^−2h).
+    #[test]
+    fn rho_of_laplace_noise_is_above_the_exact_value() {
+        for epsilon in EPSILONS {
+            for step in [0.0, 1e-9, 0.01, 0.5, 0.99, 1.01, 7.0] {
+                let one = Rational::one();
+                let ratio = match step == 0.0 {
+                    true => one.clone(),
+                    false => {
+                        let (once, twice) = (exp_minus(step), exp_minus(2.0 * step));
+                        &(&(&exact(2.0) * &exact(step)) * &upper(&once)) / &(&one - &upper(&twice))
+                    }
+                };
+                let truth = &exact(epsilon) - &(&(&one - &lower(&exp_minus(epsilon))) * &ratio);
+                assert_just_above(&exact(rho_of_laplace(epsilon, step)), &truth, "ρ");
+            }
+            // One step of discrete noise is randomized response.
+            let (laplace, response) = (rho_of_laplace(epsilon, epsilon), rho_of_pure(epsilon));
+            assert!((laplace / response - 1.0).abs() < 1e-11, "ε = {epsilon}: {laplace} and {response}");
+        }
+    }
+
+    /// D_α ≤ α·ρ for Laplace noise at many orders, from the closed form of D_α.
+    #[test]
+    fn no_order_of_laplace_noise_exceeds_its_rho() {
+        for epsilon in [0.01f64, 0.3, 1.0, 4.0, 20.0] {
+            for alpha in [1.01f64, 1.5, 2.0, 3.0, 10.0, 30.0] {
+                let first = (alpha / (2.0 * alpha - 1.0)) * ((alpha - 1.0) * epsilon).exp();
+                let second = ((alpha - 1.0) / (2.0 * alpha - 1.0)) * (-alpha * epsilon).exp();
+                let divergence = (first + second).ln() / (alpha - 1.0);
+                let bound = alpha * rho_of_laplace(epsilon, 0.0);
+                assert!(
+                    divergence <= bound * (1.0 + 1e-9),
+                    "ε = {epsilon}, α = {alpha}: {divergence} {bound}"
+                );
+            }
+        }
+    }
+
+    /// D_α ≤ α·ρ for discrete Laplace noise at many orders, by summing over all outputs.
+    #[test]
+    fn no_order_of_discrete_laplace_noise_exceeds_its_rho() {
+        for (scale, shift) in [(1.0f64, 1i32), (1.0, 3), (5.0, 2), (0.4, 2), (10.0, 10)] {
+            let weight = |k: i32| (-f64::from(k.abs()) / scale).exp();
+            let range = -400..=400 + shift;
+            let total: f64 = range.clone().map(weight).sum();
+            for alpha in [1.001f64, 1.5, 2.0, 5.0, 20.0] {
+                let ratio = |k: i32| f64::from((k - shift).abs() - k.abs()) / scale;
+                let moment: f64 =
+                    range.clone().map(|k| weight(k) / total * ((alpha - 1.0) * ratio(k)).exp()).sum();
+                let bound = alpha * rho_of_laplace(f64::from(shift) / scale, 1.0 / scale);
+                let divergence = moment.ln() / (alpha - 1.0);
+                assert!(divergence <= bound * (1.0 + 1e-9), "t = {scale}, Δ = {shift}, α = {alpha}");
+            }
+        }
     }
 
     /// e^((α−1)·D) against cosh((α−½)ε)/cosh(ε/2), in exact arithmetic.

@@ -24,6 +24,8 @@ use super::bound;
 pub(super) enum Kernel {
     /// ε-private.
     Pure { epsilon: Rational },
+    /// ε-private by Laplace noise; discrete noise has a step, 1/scale.
+    Laplace { epsilon: Rational, step: Option<Rational> },
     /// The logarithm of the ratio of probabilities lies in an interval of length ε.
     BoundedRange { epsilon: Rational },
     /// (ε, δ)-private.
@@ -89,8 +91,11 @@ fn kernel(loss: &PrivacyLoss, size: &Rational) -> Option<Kernel> {
         | PrivacyLoss::RandomizedResponse { epsilon, .. }
         | PrivacyLoss::UnaryEncoding { epsilon }
         | PrivacyLoss::PermuteAndFlip { epsilon } => Kernel::Pure { epsilon: grown(epsilon) },
-        PrivacyLoss::Laplace { scale, sensitivity } | PrivacyLoss::DiscreteLaplace { scale, sensitivity } => {
-            Kernel::Pure { epsilon: &grown(sensitivity) / scale }
+        PrivacyLoss::Laplace { scale, sensitivity } => {
+            Kernel::Laplace { epsilon: &grown(sensitivity) / scale, step: None }
+        }
+        PrivacyLoss::DiscreteLaplace { scale, sensitivity } => {
+            Kernel::Laplace { epsilon: &grown(sensitivity) / scale, step: Some(scale.recip()) }
         }
         PrivacyLoss::Exponential { epsilon } => Kernel::BoundedRange { epsilon: grown(epsilon) },
         PrivacyLoss::Approximate { epsilon, delta } => approximate(epsilon, delta, size),
@@ -116,7 +121,9 @@ fn kernel(loss: &PrivacyLoss, size: &Rational) -> Option<Kernel> {
 /// Whether the kernel costs nothing under every filter.
 fn is_nothing(kernel: &Kernel) -> bool {
     match kernel {
-        Kernel::Pure { epsilon } | Kernel::BoundedRange { epsilon } => epsilon.is_zero(),
+        Kernel::Pure { epsilon } | Kernel::BoundedRange { epsilon } | Kernel::Laplace { epsilon, .. } => {
+            epsilon.is_zero()
+        }
         Kernel::Approximate { epsilon, delta } => epsilon.is_zero() && delta.is_zero(),
         Kernel::Concentrated { rho } => rho.is_zero(),
         Kernel::Gaussian { mu_squared } => mu_squared.is_zero(),
@@ -229,7 +236,9 @@ fn sampled_instead(rate: f64, whole: &[Term], size: f64) -> Option<Kernel> {
     for Term { kernel, count } in whole {
         let times = count.to_f64_up();
         match kernel {
-            Kernel::Pure { epsilon: one } | Kernel::BoundedRange { epsilon: one } => {
+            Kernel::Pure { epsilon: one }
+            | Kernel::BoundedRange { epsilon: one }
+            | Kernel::Laplace { epsilon: one, .. } => {
                 epsilon = bound::add_product_up(epsilon, times, one.to_f64_up());
                 all_gaussian = false;
             }

@@ -3,6 +3,7 @@
 //! | kernel | ε | ρ | μ² | D_α |
 //! |---|---|---|---|---|
 //! | pure | ε | ε·tanh(ε/2) | (2Φ⁻¹(e^ε/(1+e^ε)))² | ln(cosh((α−½)ε)/cosh(ε/2))/(α−1) |
+//! | Laplace | ε | ε − (1 − e^−ε)·h/sinh h, h = 1/scale or 0 | as pure | α times that ρ or as pure |
 //! | bounded range | ε | ε²/8 or as pure | as pure | αε²/8 or as pure |
 //! | (ε, δ) | – | as pure, and δ | as pure, and δ | as pure, and δ |
 //! | zero-concentrated | – | ρ | – | αρ |
@@ -124,9 +125,10 @@ enum Price {
 /// The ε of what is private, else the ρ of what is concentrated, rounded up to a double.
 fn size_up(kernel: &Kernel) -> f64 {
     match kernel {
-        Kernel::Pure { epsilon } | Kernel::BoundedRange { epsilon } | Kernel::Approximate { epsilon, .. } => {
-            epsilon.to_f64_up()
-        }
+        Kernel::Pure { epsilon }
+        | Kernel::Laplace { epsilon, .. }
+        | Kernel::BoundedRange { epsilon }
+        | Kernel::Approximate { epsilon, .. } => epsilon.to_f64_up(),
         Kernel::Concentrated { rho } => rho.to_f64_up(),
         Kernel::Gaussian { mu_squared } => mu_squared.to_f64_up() / 2.0,
         Kernel::DiscreteGaussian { variance, l2_squared, .. } => (l2_squared / variance).to_f64_up() / 2.0,
@@ -137,15 +139,19 @@ fn size_up(kernel: &Kernel) -> f64 {
 /// The price of a kernel paid once, given its [`size_up`].
 fn amount(kernel: &Kernel, size: f64, measure: Measure) -> Result<Price, Advice> {
     use Kernel::{
-        Approximate, BoundedRange, Concentrated, DiscreteGaussian, Gaussian, Pure, Sampled, SampledGaussian,
+        Approximate, BoundedRange, Concentrated, DiscreteGaussian, Gaussian, Laplace, Pure, Sampled,
+        SampledGaussian,
     };
     use Price::{Double, Exact};
     let half = |value: &Rational| value * &Rational::new(1, 2);
     Ok(match (measure, kernel) {
-        (Measure::Epsilon, Pure { epsilon } | BoundedRange { epsilon }) => Exact(epsilon.clone()),
+        (Measure::Epsilon, Pure { epsilon } | Laplace { epsilon, .. } | BoundedRange { epsilon }) => {
+            Exact(epsilon.clone())
+        }
         (Measure::Epsilon, _) => return Err(PURE_ONLY),
 
         (Measure::Rho, Pure { .. } | Approximate { .. }) => Double(bound::rho_of_pure(size)),
+        (Measure::Rho, Laplace { step, .. }) => Double(rho_of_laplace(size, step.as_ref())),
         (Measure::Rho, BoundedRange { .. }) => {
             Double((mul_up(size, size) / 8.0).min(bound::rho_of_pure(size)))
         }
@@ -153,7 +159,7 @@ fn amount(kernel: &Kernel, size: f64, measure: Measure) -> Result<Price, Advice>
         (Measure::Rho, Gaussian { mu_squared }) => Exact(half(mu_squared)),
         (Measure::Rho, DiscreteGaussian { variance, l2_squared, .. }) => Exact(&half(l2_squared) / variance),
 
-        (Measure::MuSquared, Pure { .. } | Approximate { .. } | BoundedRange { .. }) => {
+        (Measure::MuSquared, Pure { .. } | Laplace { .. } | Approximate { .. } | BoundedRange { .. }) => {
             Double(bound::mu_squared_of_pure(size))
         }
         (Measure::MuSquared, Gaussian { mu_squared }) => Exact(mu_squared.clone()),
@@ -168,6 +174,10 @@ fn amount(kernel: &Kernel, size: f64, measure: Measure) -> Result<Price, Advice>
 
         (Measure::Renyi(order), Pure { .. } | Approximate { .. }) => {
             Double(bound::renyi_of_pure(size, order))
+        }
+        (Measure::Renyi(order), Laplace { step, .. }) => {
+            let by_rho = mul_up(rho_of_laplace(size, step.as_ref()), f64::from(order));
+            Double(by_rho.min(bound::renyi_of_pure(size, order)))
         }
         (Measure::Renyi(order), BoundedRange { .. }) => {
             let by_range = mul_up(mul_up(size, size) / 8.0, f64::from(order));
@@ -185,6 +195,12 @@ fn amount(kernel: &Kernel, size: f64, measure: Measure) -> Result<Price, Advice>
             Double(f64::INFINITY)
         }
     })
+}
+
+/// ρ of Laplace noise: the smaller of its own bound and that of anything pure.
+fn rho_of_laplace(epsilon: f64, step: Option<&Rational>) -> f64 {
+    let step = step.map_or(0.0, Rational::to_f64_up);
+    bound::rho_of_laplace(epsilon, step).min(bound::rho_of_pure(epsilon))
 }
 
 /// The δ of a kernel paid once, if it has one.

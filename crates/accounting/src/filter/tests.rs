@@ -114,6 +114,9 @@ fn prices_are_the_ones_in_the_table() {
     near(one(&pure, "subsampled(rate=0.01, pure(1))"), (0.01 * 1f64.exp_m1()).ln_1p());
     near(one(&pure, "group(size=3, pure(0.1))*2"), 0.6);
     near(one(&zcdp, "pure(0.1)"), 0.1 * 0.05f64.tanh());
+    near(one(&zcdp, "laplace(scale=4, sensitivity=2)"), 0.5 + (-0.5f64).exp_m1());
+    near(one(&zcdp, "discrete_laplace(scale=2, sensitivity=1)"), 0.5 * 0.25f64.tanh());
+    near(one(&zcdp, "group(size=2, laplace(scale=4, sensitivity=1))"), 0.5 + (-0.5f64).exp_m1());
     near(one(&zcdp, "exponential(0.1)"), 0.00125);
     near(one(&zcdp, "group(size=3, exponential(0.1))"), 0.01125);
     near(one(&zcdp, "gaussian(variance=25, sensitivity=1)*3"), 0.06);
