@@ -73,11 +73,12 @@ impl Prices<'_> {
         Ok(Cost { amounts, delta })
     }
 
+    /// What is not free costs at least one unit, even where a double is too small to say so.
     fn units(&self, once: Price, count: &Rational) -> Units {
         match once {
             Price::Exact(once) => self.amounts.up(Some(&times(once, count))),
-            Price::Double(once) if *count == Rational::one() => amount_up(once),
-            Price::Double(once) => amount_up(mul_up(once, count.to_f64_up())),
+            Price::Double(once) if *count == Rational::one() => amount_up(once).max(Units(1)),
+            Price::Double(once) => amount_up(mul_up(once, count.to_f64_up())).max(Units(1)),
         }
     }
 
@@ -144,6 +145,9 @@ fn amount(kernel: &Kernel, size: f64, measure: Measure) -> Result<Price, Advice>
     };
     use Price::{Double, Exact};
     let half = |value: &Rational| value * &Rational::new(1, 2);
+    if size == 0.0 && measure != Measure::Epsilon {
+        return Ok(Exact(Rational::zero())); // nothing but its δ
+    }
     Ok(match (measure, kernel) {
         (Measure::Epsilon, Pure { epsilon } | Laplace { epsilon, .. } | BoundedRange { epsilon }) => {
             Exact(epsilon.clone())

@@ -150,6 +150,42 @@ fn what_moves_nothing_costs_nothing_under_every_filter() {
 }
 
 #[test]
+fn nothing_is_free_because_it_is_small() {
+    for filter in filters() {
+        for small in [
+            "pure(1e-200)",
+            "laplace(scale=1e200, sensitivity=1)",
+            "exponential(1e-300)",
+            "subsampled(rate=1e-300, pure(1e-100))",
+            "pure(1e-400)",
+        ] {
+            let cost = filter.cost(&loss(small)).unwrap();
+            assert!(cost.amounts.iter().all(|amount| *amount >= Units(1)), "{small}");
+        }
+    }
+    let filter = Filter::zcdp(q("1"), q("1e-6")).unwrap();
+    for leak in ["approx(epsilon=0, delta=1e-400)", "truncated_laplace(scale=1, bound=1e6, sensitivity=1)"] {
+        assert!(filter.cost(&loss(leak)).unwrap().delta >= Units(1), "{leak}");
+    }
+}
+
+#[test]
+fn budgets_at_the_ends_of_their_range_have_a_filter() {
+    for (epsilon, delta) in
+        [("1e-9", "1e-12"), ("1e-3", "1e-300"), ("1000", "1e-6"), ("1", "0.9"), ("20", "1e-100")]
+    {
+        let (epsilon, delta) = (q(epsilon), q(delta));
+        for (index, make) in [Filter::zcdp, Filter::gaussian, Filter::renyi].into_iter().enumerate() {
+            if let Err(refusal) = make(epsilon.clone(), delta.clone()) {
+                // No order up to the largest is high enough.
+                assert_eq!(refusal.code(), "accounting.filter.budget");
+                assert!(index == 2 && epsilon < q("0.1"), "{epsilon} {delta}: {refusal}");
+            }
+        }
+    }
+}
+
+#[test]
 fn impossible_losses_are_refused_before_they_are_priced() {
     for filter in filters() {
         let refund = PrivacyLoss::Pure { epsilon: q("-1") };
