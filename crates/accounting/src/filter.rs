@@ -4,12 +4,12 @@
 //! within the capacity, and refuses it otherwise. What it counts is its [`Rule`]: ε, ρ, μ², or Rényi
 //! divergences of a few orders, and beside them Σδ of the losses that have a δ.
 //!
-//! **Guarantee.** However the losses, the questions and the moment to stop are chosen from earlier answers, all answers
-//! together are (ε, δ)-private with the filter's [`guarantee`](Filter::guarantee), as long as only admitted
-//! losses are paid.
+//! **Guarantee.** However the losses, the questions and the moment to stop are chosen from earlier answers, all
+//! answers together are (ε, δ)-private with the filter's [`guarantee`](Filter::guarantee), as long as only
+//! admitted losses are paid.
 //!
-//! **Why it needs proof.** Composition theorems fix the sequence of losses beforehand. An analyst who sees answers may
-//! stop early when they are harmless and go on when they are telling. Adding up the prices is still right for
+//! **Why it needs proof.** Composition theorems fix the sequence of losses beforehand. An analyst who sees
+//! answers may stop early when they are harmless and go on when they are telling. Adding up the prices is still right for
 //! these four measures, because each has a supermartingale that the choice of the next loss cannot push up;
 //! for many other ways of accounting it is wrong. `docs/accounting-filters.md` has the proofs.
 //!
@@ -40,7 +40,6 @@ pub use state::{Amounts, Measure, State};
 
 use crate::AccountingError;
 use price::{Cost, Prices};
-use refusal::four_digits;
 use units::{Grid, Units};
 
 /// A budget under adaptive use; see the module text.
@@ -96,7 +95,9 @@ impl Filter {
         Self::new(Rule::Gaussian { epsilon, delta, delta_for_losses })
     }
 
-    /// A budget of (ε, δ) counted in Rényi divergences of five orders or fewer around the best one for Gaussian noise.
+    /// A budget of (ε, δ) counted in Rényi divergences of up to five orders around the best for Gaussian noise.
+    ///
+    /// A quarter of δ is kept for losses that have a δ.
     pub fn renyi(epsilon: Rational, delta: Rational) -> Result<Self, AccountingError> {
         let delta_for_losses = quarter(&delta);
         let orders = capacity::default_orders(epsilon.to_f64(), delta.to_f64(), rule::LARGEST_ORDER);
@@ -111,7 +112,8 @@ impl Filter {
         }
         if capacity.iter().all(|units| *units == Units::NONE) {
             let text = format!(
-                "a budget of ε = {} and δ = {} admits nothing under this rule; choose a larger ε or δ, or orders above 1 + ln(1/δ)/ε",
+                "a budget of ε = {} and δ = {} admits nothing under this rule; choose a larger ε or δ, or orders \
+                 above 1 + ln(1/δ)/ε",
                 rule.epsilon(),
                 rule.delta()
             );
@@ -155,10 +157,15 @@ impl Filter {
             spent: state.spent.iter().zip(&cost.amounts).map(add).collect(),
             delta: state.delta.plus(cost.delta),
         };
-        if next.delta > self.delta {
-            return Err(self.refuse_delta(state, &cost));
+        if self.holds(&next) {
+            return Ok(next);
         }
-        if self.holds(&next) { Ok(next) } else { Err(self.refuse(state, &cost)) }
+        let (asked, left) = (self.worth(&cost.amounts, cost.delta, true), self.remaining(state));
+        Err(if next.delta > self.delta {
+            Refusal::of_delta(asked, left)
+        } else {
+            Refusal::of_amounts(asked, left)
+        })
     }
 
     /// What the loss would cost, rounded up.
@@ -172,7 +179,7 @@ impl Filter {
         self.worth(&state.spent, state.delta, true)
     }
 
-    /// What is left to spend; of a Rényi filter's orders one must hold out, and those that are used up have nothing left.
+    /// What is left to spend; orders of a Rényi filter that are used up have nothing left.
     pub fn remaining(&self, state: &State) -> Amounts {
         let left = |(capacity, spent): (&Units, &Units)| capacity.minus(*spent);
         let amounts: Vec<Units> = self.capacity.iter().zip(&state.spent).map(left).collect();
@@ -235,61 +242,6 @@ impl Filter {
         let values = self.measures.iter().zip(amounts).map(value).collect();
         Amounts { values, delta: self.deltas.value(delta), round_up }
     }
-
-    fn refuse(&self, state: &State, cost: &Cost) -> Refusal {
-        let (mut asked, mut left) = self.asked_and_left(state, cost);
-        let all = (asked.clone(), left.clone());
-        asked.delta = Rational::zero();
-        left.delta = Rational::zero();
-        let fits = what_fits(&left);
-        let text = format!("this costs {asked} but only {left} is left; {fits} would fit");
-        Refusal::new("accounting.filter.exhausted", text).with_amounts(all.0, all.1)
-    }
-
-    fn refuse_delta(&self, state: &State, cost: &Cost) -> Refusal {
-        let (asked, left) = self.asked_and_left(state, cost);
-        let (price, rest) =
-            (four_digits(asked.delta.to_f64(), true), four_digits(left.delta.to_f64(), false));
-        let text = format!(
-            "this costs δ = {price:e} but only δ = {rest:e} is left of the part of δ that is kept for such losses; a \
-             loss with at most that δ, or without one, would fit"
-        );
-        Refusal::new("accounting.filter.delta-exhausted", text).with_amounts(asked, left)
-    }
-
-    fn asked_and_left(&self, state: &State, cost: &Cost) -> (Amounts, Amounts) {
-        (self.worth(&cost.amounts, cost.delta, true), self.remaining(state))
-    }
-}
-
-/// What can be paid with what is left, in words.
-fn what_fits(left: &Amounts) -> String {
-    let options = left.values.iter().map(|(measure, value)| {
-        let value = value.to_f64_down();
-        // Gaussian noise with μ² = 1/σ² per unit of sensitivity, and pure ε by ρ ≤ ε²/2 and μ² ≤ (π/2)·ε².
-        let (mu_squared, epsilon) = match measure {
-            Measure::Epsilon => (0.0, value),
-            Measure::Rho => (2.0 * value, (2.0 * value).sqrt()),
-            Measure::MuSquared => (value, (value / std::f64::consts::FRAC_PI_2).sqrt()),
-            Measure::Renyi(order) => {
-                let rho = value / f64::from(*order);
-                (2.0 * rho, (2.0 * rho).sqrt())
-            }
-        };
-        (mu_squared, epsilon)
-    });
-    let (mu_squared, epsilon) =
-        options.fold((0.0f64, 0.0f64), |best, one| (best.0.max(one.0), best.1.max(one.1)));
-    if epsilon == 0.0 {
-        return "only what costs nothing".to_owned();
-    }
-    let pure = format!("a loss of at most ε = {}", four_digits(epsilon * (1.0 - 1e-12), false));
-    if mu_squared == 0.0 {
-        let exact = four_digits(epsilon, false);
-        return format!("a loss of at most ε = {exact}");
-    }
-    let sigma = four_digits(bound::inverse_root_up(mu_squared), true);
-    format!("{pure}, or Gaussian noise of at least σ = {sigma} times the sensitivity,")
 }
 
 fn quarter(delta: &Rational) -> Rational {

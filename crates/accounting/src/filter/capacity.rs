@@ -10,8 +10,8 @@
 //! ```
 //!
 //! **Exactness.** A capacity is stored as a whole number of units, rounded down to twelve digits. It was found with a
-//! margin of about 10⁻¹², and [`holds`] checks it with a smaller one: whoever reads a stored capacity does not have to trust
-//! the search, nor to repeat it to the last digit. The Gaussian profile is certified in exact arithmetic; the
+//! margin of about 10⁻¹², and [`holds`] checks it with a smaller one: whoever reads a stored capacity does not
+//! have to trust the search, nor to repeat it to the last digit. The Gaussian profile is certified in exact arithmetic; the
 //! other two need logarithms only, whose errors are bounded by [`READ`] times the sum of all sizes.
 //!
 //! **Why** these capacities give (ε, δ): `docs/accounting-filters.md`, sections 3 to 6. For zcdp the exponent

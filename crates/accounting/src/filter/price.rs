@@ -31,12 +31,12 @@ pub(super) struct Cost {
 /// Why there is no price, as advice.
 pub(super) type Advice = &'static str;
 
-const PURE_ONLY: Advice = "a budget of ε alone pays for mechanisms without a δ and without Gaussian noise; use Laplace noise, or \
-     a budget of ε and δ with the filter `zcdp`";
+const PURE_ONLY: Advice = "a budget of ε alone pays for mechanisms without a δ and without Gaussian noise; use \
+                           Laplace noise, or a budget of ε and δ with the filter `zcdp`";
 const NOT_GAUSSIAN: Advice =
     "a bound on ρ does not bound μ; name the mechanism itself, or use the filter `zcdp` or `renyi`";
-const NARROW: Advice = "under the filter `gaussian` discrete Gaussian noise needs a variance above 9/4; add more noise, or use the \
-     filter `zcdp`";
+const NARROW: Advice = "under the filter `gaussian` discrete Gaussian noise needs a variance above 9/4; add more \
+                        noise, or use the filter `zcdp`";
 
 /// The measures and grids prices are told in.
 pub(super) struct Prices<'a> {

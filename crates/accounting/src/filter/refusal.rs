@@ -1,8 +1,11 @@
 //! [`Refusal`]: why a loss is not admitted, and what would be.
 
+use std::f64::consts::FRAC_PI_2;
 use std::fmt;
 
-use super::Amounts;
+use demur_exact::Rational;
+
+use super::{Amounts, Measure, bound};
 
 /// A loss that was not admitted: nothing was charged.
 ///
@@ -31,9 +34,23 @@ impl Refusal {
         Self { code, text: text.into(), amounts: None }
     }
 
-    /// The same with the price that was asked and what is left to pay it.
-    pub(super) fn with_amounts(self, asked: Amounts, left: Amounts) -> Self {
-        Self { amounts: Some(Box::new((asked, left))), ..self }
+    /// The price is more than what is left.
+    pub(super) fn of_amounts(asked: Amounts, left: Amounts) -> Self {
+        let bare = |amounts: &Amounts| Amounts { delta: Rational::zero(), ..amounts.clone() };
+        let (price, rest, fits) = (bare(&asked), bare(&left), what_fits(&left));
+        let text = format!("this costs {price} but only {rest} is left; {fits} would fit");
+        Self { code: "accounting.filter.exhausted", text, amounts: Some(Box::new((asked, left))) }
+    }
+
+    /// The δ is more than what is left of its part.
+    pub(super) fn of_delta(asked: Amounts, left: Amounts) -> Self {
+        let digits = |amounts: &Amounts, up| four_digits(amounts.delta.to_f64(), up);
+        let (price, rest) = (digits(&asked, true), digits(&left, false));
+        let text = format!(
+            "this costs δ = {price:e} but only δ = {rest:e} is left of the part of δ that is kept for such losses; \
+             a loss with at most that δ, or without one, would fit"
+        );
+        Self { code: "accounting.filter.delta-exhausted", text, amounts: Some(Box::new((asked, left))) }
     }
 
     /// The name of this refusal; it never changes, the sentence may.
@@ -69,6 +86,36 @@ impl From<demur_core::Error> for Refusal {
     fn from(error: demur_core::Error) -> Self {
         Self::new(error.code(), error.to_string())
     }
+}
+
+/// What can be paid with what is left, in words.
+fn what_fits(left: &Amounts) -> String {
+    let (mut mu_squared, mut epsilon) = (0f64, 0f64);
+    for (measure, value) in &left.values {
+        let value = value.to_f64_down();
+        // Gaussian noise has μ² = 1/σ² per unit of sensitivity; what is pure has ρ ≤ ε²/2 and μ² ≤ (π/2)·ε².
+        let (noise, pure) = match measure {
+            Measure::Epsilon => (0.0, value),
+            Measure::Rho => (2.0 * value, (2.0 * value).sqrt()),
+            Measure::MuSquared => (value, (value / FRAC_PI_2).sqrt()),
+            Measure::Renyi(order) => {
+                (2.0 * value / f64::from(*order), (2.0 * value / f64::from(*order)).sqrt())
+            }
+        };
+        (mu_squared, epsilon) = (mu_squared.max(noise), epsilon.max(pure));
+    }
+    if epsilon == 0.0 {
+        return "only what costs nothing".to_owned();
+    }
+    if mu_squared == 0.0 {
+        return format!("a loss of at most ε = {}", four_digits(epsilon, false));
+    }
+    // A hair less, since roots are rounded.
+    let (epsilon, sigma) = (epsilon * (1.0 - 1e-12), bound::inverse_root_up(mu_squared));
+    let (epsilon, sigma) = (four_digits(epsilon, false), four_digits(sigma, true));
+    format!(
+        "a loss of at most ε = {epsilon}, or Gaussian noise of at least σ = {sigma} times the sensitivity,"
+    )
 }
 
 /// A number for people with four digits, rounded in the direction that promises less.

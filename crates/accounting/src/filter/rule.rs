@@ -115,7 +115,8 @@ impl Rule {
         let Some((delta, part)) = self.deltas() else { return Ok(()) };
         require(delta.is_positive() && *delta < Rational::one(), || {
             format!(
-                "the δ of a budget must be above 0 and below 1, but {delta} was given; without a δ use the rule `pure`"
+                "the δ of a budget must be above 0 and below 1, but {delta} was given; without a δ use the rule \
+                 `pure`"
             )
         })?;
         require(!part.is_negative() && part < delta, || {
@@ -123,7 +124,8 @@ impl Rule {
         })?;
         require(self.delta_for_each_order().to_f64_down() >= f64::MIN_POSITIVE, || {
             format!(
-                "the δ of a budget must be at least 2.3e-308 for each order after its part for losses, but δ = {delta}"
+                "the δ of a budget must be at least 2.3e-308 for each order, without its part for losses, but δ = \
+                 {delta} was given"
             )
         })?;
         let Self::Renyi { orders, .. } = self else { return Ok(()) };
@@ -131,7 +133,8 @@ impl Rule {
         let in_range = orders.iter().all(|order| (2..=LARGEST_ORDER).contains(order));
         require(ascending && in_range && orders.len() <= 16, || {
             format!(
-                "the orders of a Rényi filter are up to 16 whole numbers from 2 to {LARGEST_ORDER}, ascending, but {orders:?} was given"
+                "the orders of a Rényi filter are up to 16 whole numbers from 2 to {LARGEST_ORDER}, ascending, but \
+                 {orders:?} was given"
             )
         })
     }
