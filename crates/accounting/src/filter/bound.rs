@@ -128,16 +128,17 @@ pub(super) fn renyi_of_sampled_gaussian(rate: f64, mu_squared: f64, order: u32) 
     let alpha = f64::from(order);
     let (odds, growth) = (rate / (1.0 - rate), libm::expm1(mu_squared));
     let mut weight = libm::exp((alpha - 1.0) * libm::log1p(-rate)) * alpha * rate;
-    // With k: `step` is e^(kμ²) − 1 and `above` is e^(k(k+1)μ²/2) − 1.
+    if weight < f64::MIN_POSITIVE {
+        return f64::INFINITY; // no digits to start with
+    }
+    // With k: `step` is e^(kμ²) − 1 and `above` is e^(k(k+1)μ²/2) − 1. The weights rise and then fall, so one that
+    // leaves the range of doubles does so for good.
     let (mut above, mut step, mut sum) = (0.0, 0.0, 0.0);
     for k in 1..order {
         weight *= f64::from(order - k) / f64::from(k + 1) * odds;
         step += growth + step * growth;
         above += step + above * step;
-        sum += weight * above;
-    }
-    if weight < f64::MIN_POSITIVE && rate > 0.5 {
-        return f64::INFINITY; // (1 − q)^α left the range: the sum may have lost its largest terms
+        sum += weight.max(f64::MIN_POSITIVE) * above;
     }
     enlarged(libm::log1p(sum) / (alpha - 1.0) * (1.0 + (4.0 * alpha * alpha + 64.0) * f64::EPSILON))
 }
@@ -364,6 +365,11 @@ mod tests {
         // A small loss keeps its digits: D₂ = ln(1 + q²(e^μ² − 1)).
         let tiny = renyi_of_sampled_gaussian(1e-6, 1e-6, 2);
         assert!((1e-18..1.000_001e-18).contains(&tiny));
+        // The weight of the last term is 10⁻³²⁰, and the term is not: e^(α(α−1)μ²/2) is 10³⁰⁷.
+        let mu_squared = 2.0 * 307.0 * std::f64::consts::LN_10 / (128.0 * 127.0);
+        let last = 128.0 * 0.003_162f64.ln() + 307.0 * std::f64::consts::LN_10;
+        let lossy = renyi_of_sampled_gaussian(0.003_162, mu_squared, 128);
+        assert!(lossy * 127.0 >= last.exp().ln_1p() && lossy.is_finite(), "{lossy}");
         assert_eq!(renyi_of_sampled_gaussian(0.5, 1e4, 64), f64::INFINITY);
         assert_eq!(renyi_of_sampled_gaussian(0.999_999, 0.1, 128), f64::INFINITY);
     }

@@ -134,6 +134,41 @@ fn prices_are_the_ones_in_the_table() {
 }
 
 #[test]
+fn paying_often_costs_often() {
+    for filter in filters() {
+        for text in ["pure(0.001)", "laplace(scale=1000, sensitivity=1)", "exponential(0.001)"] {
+            let (once, often) =
+                (filter.cost(&loss(text)).unwrap(), filter.cost(&loss(text).repeat(1000)).unwrap());
+            for (once, often) in once.amounts.iter().zip(&often.amounts) {
+                let ratio = often.0 as f64 / once.0 as f64;
+                assert!((ratio - 1000.0).abs() < 1e-6, "{text}: {ratio}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_group_is_in_a_sample_more_often_and_moves_more() {
+    let [pure, zcdp, _, renyi] = filters().try_into().unwrap();
+    let near = |a: f64, b: f64| assert!(b * (1.0 - 1e-15) <= a && a <= b * (1.0 + 1e-11), "{a} for {b}");
+    let price = |filter: &Filter, text: &str| filter.price(&loss(text)).unwrap();
+    // Twice what one person pays is less than what the pair pays as one person of twice the ε.
+    let pair = price(&pure, "group(size=2, subsampled(rate=0.5, pure(1)))");
+    near(pair.values[0].1.to_f64(), 2.0 * (0.5 * 1f64.exp_m1()).ln_1p());
+    // δ: 1 − 0.99² of the samples, and δ of two people.
+    let pair = price(&zcdp, "group(size=2, subsampled(rate=0.01, approx(epsilon=0.5, delta=1e-9)))");
+    near(pair.delta.to_f64(), 0.0199 * 1e-9 * (1.0 + 0.5f64.exp()));
+    let pair = price(&renyi, "group(size=2, subsampled(rate=0.01, gaussian(sigma=10)))");
+    for (measure, value) in pair.values {
+        let Measure::Renyi(order) = measure else { panic!() };
+        near(value.to_f64(), bound::renyi_of_sampled_gaussian(0.0199, 0.04, order));
+    }
+    // A group inside a sample is priced as if there were no sample.
+    let inside = price(&pure, "subsampled(rate=0.5, group(size=2, pure(1)))");
+    near(inside.values[0].1.to_f64(), 2.0);
+}
+
+#[test]
 fn what_moves_nothing_costs_nothing_under_every_filter() {
     for filter in filters() {
         for free in [
@@ -172,9 +207,14 @@ fn nothing_is_free_because_it_is_small() {
 
 #[test]
 fn budgets_at_the_ends_of_their_range_have_a_filter() {
-    for (epsilon, delta) in
-        [("1e-9", "1e-12"), ("1e-3", "1e-300"), ("1000", "1e-6"), ("1", "0.9"), ("20", "1e-100")]
-    {
+    for (epsilon, delta) in [
+        ("1e-9", "1e-12"),
+        ("1e-3", "1e-300"),
+        ("1000", "1e-6"),
+        ("1000000", "1e-9"),
+        ("1", "0.9"),
+        ("20", "1e-100"),
+    ] {
         let (epsilon, delta) = (q(epsilon), q(delta));
         for (index, make) in [Filter::zcdp, Filter::gaussian, Filter::renyi].into_iter().enumerate() {
             if let Err(refusal) = make(epsilon.clone(), delta.clone()) {
