@@ -131,14 +131,15 @@ pub(super) fn renyi_of_sampled_gaussian(rate: f64, mu_squared: f64, order: u32) 
     if weight < f64::MIN_POSITIVE {
         return f64::INFINITY; // no digits to start with
     }
-    // With k: `step` is e^(kμ²) − 1 and `above` is e^(k(k+1)μ²/2) − 1. The weights rise and then fall, so one that
-    // leaves the range of doubles does so for good.
+    // With k: `step` is e^(kμ²) − 1 and `above` is e^(k(k+1)μ²/2) − 1. The weights rise and then fall; what
+    // those that leave the range of doubles lose is at most half of the smallest double at each step.
     let (mut above, mut step, mut sum) = (0.0, 0.0, 0.0);
+    let lost = alpha * f64::from_bits(1);
     for k in 1..order {
         weight *= f64::from(order - k) / f64::from(k + 1) * odds;
         step += growth + step * growth;
         above += step + above * step;
-        sum += weight.max(f64::MIN_POSITIVE) * above;
+        sum += (weight + lost) * above;
     }
     enlarged(libm::log1p(sum) / (alpha - 1.0) * (1.0 + (4.0 * alpha * alpha + 64.0) * f64::EPSILON))
 }
@@ -365,11 +366,16 @@ mod tests {
         // A small loss keeps its digits: D₂ = ln(1 + q²(e^μ² − 1)).
         let tiny = renyi_of_sampled_gaussian(1e-6, 1e-6, 2);
         assert!((1e-18..1.000_001e-18).contains(&tiny));
-        // The weight of the last term is 10⁻³²⁰, and the term is not: e^(α(α−1)μ²/2) is 10³⁰⁷.
-        let mu_squared = 2.0 * 307.0 * std::f64::consts::LN_10 / (128.0 * 127.0);
-        let last = 128.0 * 0.003_162f64.ln() + 307.0 * std::f64::consts::LN_10;
-        let lossy = renyi_of_sampled_gaussian(0.003_162, mu_squared, 128);
-        assert!(lossy * 127.0 >= last.exp().ln_1p() && lossy.is_finite(), "{lossy}");
+        // The last weight is 10⁻³²³, and its term counts: e^(α(α−1)μ²/2) is nearly 10³⁰⁸.
+        let (rate, mu_squared) = (9e-6f64, 307.9 * std::f64::consts::LN_10 / 2016.0);
+        let log_term = |k: f64| {
+            let choices = libm::lgamma(65.0) - libm::lgamma(k + 1.0) - libm::lgamma(65.0 - k);
+            choices + (64.0 - k) * (-rate).ln_1p() + k * rate.ln() + k * (k - 1.0) / 2.0 * mu_squared
+        };
+        let minus = |k: f64| -(-k * (k - 1.0) / 2.0 * mu_squared).exp_m1();
+        let sum: f64 = (2..=64).map(|k| log_term(f64::from(k)).exp() * minus(f64::from(k))).sum();
+        let found = renyi_of_sampled_gaussian(rate, mu_squared, 64) * 63.0;
+        assert!(found >= sum.ln_1p() * (1.0 - 2e-10) && found < sum.ln_1p() * 1.001, "{found} for {sum}");
         assert_eq!(renyi_of_sampled_gaussian(0.5, 1e4, 64), f64::INFINITY);
         assert_eq!(renyi_of_sampled_gaussian(0.999_999, 0.1, 128), f64::INFINITY);
     }
