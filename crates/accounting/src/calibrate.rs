@@ -123,7 +123,7 @@ pub struct Calibrated {
 /// The least noise (or the largest ε, steps or rate) with which the composition has the guarantee.
 ///
 /// ```
-/// use demur_accounting::{Setting, Target, Unknown, calibrate};
+/// use demur_accounting::calibrate::{Setting, Target, Unknown, calibrate};
 /// use demur_exact::Rational;
 /// let target = Target { epsilon: Rational::from(8u32), delta: "1e-5".parse()? };
 /// let training = Setting { sensitivity: Rational::one(), steps: 10_000, rate: "0.01".parse()?, sigma: None };
@@ -149,7 +149,8 @@ pub fn calibrate(unknown: Unknown, target: &Target, setting: &Setting) -> Result
 /// mechanism keeping its weight among the others.
 ///
 /// ```
-/// use demur_accounting::{Account, Target, calibrate_mixture};
+/// use demur_accounting::Account;
+/// use demur_accounting::calibrate::{Target, calibrate_mixture};
 /// let mixture = "gaussian(sigma=10)*5 + laplace(scale=3, sensitivity=2)*2".parse()?;
 /// let target = Target { epsilon: "1".parse()?, delta: "1e-6".parse()? };
 /// let found = calibrate_mixture(&mixture, &target)?;
