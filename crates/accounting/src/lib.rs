@@ -13,3 +13,8 @@ pub use account::Account;
 pub use answer::{Answer, Method};
 pub use bounds::Bounds;
 pub use error::AccountingError;
+
+pub mod calibrate;
+mod histogram;
+pub mod textbook;
+pub mod worth;
