@@ -93,7 +93,8 @@ impl FromStr for Unknown {
     fn from_str(text: &str) -> Result<Self, AccountingError> {
         Self::ALL.into_iter().find(|unknown| unknown.name() == text).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|unknown| unknown.name()).collect();
-            let text = format!("there is nothing called `{text}` to calibrate; there are {}", names.join(", "));
+            let text =
+                format!("there is nothing called `{text}` to calibrate; there are {}", names.join(", "));
             AccountingError::new("accounting.calibrate", text)
         })
     }

@@ -102,14 +102,34 @@ impl Chart<'_> {
 
     /// Characters, in colour where a person looks and has not asked for none.
     fn terminal(&self) -> String {
-        // A label that runs downward is no pleasure to read: it goes above instead.
-        let layout = self.axes().with_x_label(self.x.label);
+        // A label that runs downward is no pleasure to read, and a legend needs width: both go above.
+        let mut layout = self.axes().with_x_label(self.x.label);
+        layout.show_legend = false;
         let drawn = TerminalBackend::new(76, 22).render_scene(&render_multiple(self.plots(), layout));
         let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let lines = on_any_background(&drawn, colour);
-        let head =
-            [&self.title, &self.subject].map(String::as_str).into_iter().filter(|line| !line.is_empty());
-        format!("{}\n{}\n{lines}\n", head.collect::<Vec<_>>().join("\n"), self.y.label)
+        let legend = if colour { self.inks() } else { self.order() };
+        let head = [&self.title, &self.subject, &legend].into_iter().filter(|line| !line.is_empty());
+        let head: String = head.map(|line| format!("{line}\n")).collect();
+        format!("{head}{}\n{lines}\n", self.y.label)
+    }
+
+    /// The names of the curves, each behind a stroke of its ink.
+    fn inks(&self) -> String {
+        let name = |curve: &Curve<'_>| format!("{}━━\u{1b}[0m {}", ink(curve.color), curve.name);
+        self.curves.iter().map(name).collect::<Vec<_>>().join("   ")
+    }
+
+    /// The names of the curves in the order in which they cross the middle.
+    fn order(&self) -> String {
+        let middle = |curve: &Curve<'_>| curve.points.get(curve.points.len() / 2).map_or(0.0, |(_, y)| *y);
+        let mut curves: Vec<_> = self.curves.iter().collect();
+        curves.sort_by(|a, b| middle(b).total_cmp(&middle(a)));
+        let names: Vec<_> = curves.iter().map(|curve| curve.name).collect();
+        match names.len() {
+            0 | 1 => names.concat(),
+            _ => format!("curves, from the top down the middle: {}", names.join(", ")),
+        }
     }
 
     fn png(&self) -> Result<Vec<u8>, Failure> {
@@ -168,6 +188,13 @@ impl Chart<'_> {
     }
 }
 
+/// The terminal's code for a colour written as `#rrggbb`.
+fn ink(color: &str) -> String {
+    let part =
+        |at: usize| color.get(at..at + 2).and_then(|text| u8::from_str_radix(text, 16).ok()).unwrap_or(128);
+    format!("\u{1b}[38;2;{};{};{}m", part(1), part(3), part(5))
+}
+
 /// Takes out black ink and white boxes, which suit only one background, or all colour.
 fn on_any_background(drawn: &str, colour: bool) -> String {
     let mut text = String::with_capacity(drawn.len());
@@ -196,5 +223,19 @@ mod tests {
         let drawn = "\u{1b}[38;2;0;0;0m10┼\u{1b}[38;2;255;255;255m██\u{1b}[0m  \n";
         assert_eq!(on_any_background(drawn, false), "10┼");
         assert_eq!(on_any_background(drawn, true), "\u{1b}[0m10┼\u{1b}[0m  \u{1b}[0m");
+    }
+
+    #[test]
+    fn curves_are_named_in_ink_or_in_order() {
+        let curve = |name, color, y| Curve { name, color, stroke: Stroke::Solid, points: vec![(1.0, y)] };
+        let chart = Chart {
+            title: String::new(),
+            subject: String::new(),
+            x: Axis::linear("x"),
+            y: Axis::linear("y"),
+            curves: vec![curve("low", "#010203", 1.0), curve("high", "#ff0000", 2.0)],
+        };
+        assert_eq!(chart.order(), "curves, from the top down the middle: high, low");
+        assert_eq!(chart.inks(), "\u{1b}[38;2;1;2;3m━━\u{1b}[0m low   \u{1b}[38;2;255;0;0m━━\u{1b}[0m high");
     }
 }

@@ -62,11 +62,11 @@ impl Profile {
             let bounds = account.delta(&exactly(epsilon))?.bounds;
             Ok(Point { epsilon, lower: bounds.lower, upper: bounds.upper })
         };
-        let tried: Vec<_> = (0..=points).map(point).collect();
-        if let Some(Err(error)) = tried.iter().find(|_| tried.iter().all(Result::is_err)) {
-            return Err(error.clone().into());
+        let (proven, refused): (Vec<_>, Vec<_>) = (0..=points).map(point).partition(Result::is_ok);
+        match refused.into_iter().next() {
+            Some(Err(error)) if proven.is_empty() => Err(error.into()),
+            _ => Ok(Self { points: proven.into_iter().flatten().collect() }),
         }
-        Ok(Self { points: tried.into_iter().flatten().collect() })
     }
 }
 
@@ -74,14 +74,12 @@ impl Profile {
 fn reach(account: &Account, least: Rational) -> Result<f64, Failure> {
     let mut delta = least;
     loop {
-        match account.epsilon(&delta) {
-            Ok(answer) if answer.bounds.upper.is_finite() && answer.bounds.upper > 0.0 => {
-                return Ok(answer.bounds.upper);
-            }
-            Ok(answer) if answer.bounds.upper == 0.0 => return Ok(1.0),
-            Err(error) if delta > Rational::new(1, 10) => return Err(error.into()),
-            _ if delta > Rational::new(1, 10) => return Ok(1.0),
-            _ => delta = &delta * &Rational::from(100u32),
+        let found = account.epsilon(&delta).map(|answer| answer.bounds.upper);
+        let next = &delta * &Rational::from(100u32);
+        match found {
+            Ok(epsilon) if epsilon.is_finite() => return Ok(if epsilon > 0.0 { epsilon } else { 1.0 }),
+            found if next >= Rational::one() => return Ok(found.map(|_| 1.0)?),
+            _ => delta = next,
         }
     }
 }

@@ -15,12 +15,13 @@ const SHOWN: usize = 5;
 pub(crate) fn beside(question: &Question, losses: &PrivacyLoss) -> Vec<(String, String)> {
     let mut found = Vec::new();
     collect(losses, &mut found);
-    found.truncate(SHOWN);
     found.into_iter().filter_map(|loss| Some((shown(loss), row(question, loss)?))).collect()
 }
 
+/// The first different groups and samples, outermost only.
 fn collect<'a>(loss: &'a PrivacyLoss, found: &mut Vec<&'a PrivacyLoss>) {
     match loss {
+        _ if found.len() == SHOWN => {}
         PrivacyLoss::Composed { parts } => parts.iter().for_each(|part| collect(&part.loss, found)),
         PrivacyLoss::Group { .. } | PrivacyLoss::Subsampled { .. } if !found.contains(&loss) => {
             found.push(loss);

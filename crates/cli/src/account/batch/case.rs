@@ -46,7 +46,7 @@ pub(crate) struct Reply(Vec<(String, Box<RawValue>)>);
 
 /// Answers one line.
 pub(crate) fn answer(line: &[u8]) -> Reply {
-    let case = match serde_json::from_slice::<Case<'_>>(line) {
+    let case = match serde_json::from_slice::<Case<'_>>(line.trim_ascii_end()) {
         Ok(case) => case,
         Err(error) => {
             return Reply::failed(&Failure::new("cli.json", format!("the line is not a question: {error}")));

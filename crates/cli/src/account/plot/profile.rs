@@ -21,6 +21,9 @@ pub(crate) fn chart(loss: &PrivacyLoss) -> Result<Chart<'static>, Failure> {
         let points = profile.points.iter().map(|point| (point.epsilon, of(point)));
         points.filter(|(_, delta)| shown(*delta)).collect()
     };
+    if !profile.points.iter().any(|point| shown(point.upper)) {
+        return Err(Failure::new("cli.plot", "there is nothing to draw: these losses cost nothing"));
+    }
     let apart =
         profile.points.iter().any(|point| point.upper * (1.0 - VISIBLE) > point.lower && shown(point.upper));
     let name = if apart { "proven δ" } else { "δ(ε)" };

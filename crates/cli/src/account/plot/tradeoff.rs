@@ -34,7 +34,7 @@ pub(crate) fn chart(loss: &PrivacyLoss) -> Result<Chart<'static>, Failure> {
                 name: "guessing",
                 color: INKS[1],
                 stroke: Stroke::Dashed,
-                points: vec![(0.0, 1.0), (1.0, 0.0)],
+                points: vec![(0.0, 1.0), (0.5, 0.5), (1.0, 0.0)],
             },
         ],
     })
