@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::plot::{Axis, Chart, Curve, INKS, Stroke};
 
 /// The curve ends near this δ.
-const LEAST: (i128, u128) = (1, 1_000_000_000_000_000);
+const LEAST: (i128, u128) = (1, 1_000_000_000_000);
 const POINTS: u32 = 120;
 /// Bounds that are closer than this are one line.
 const VISIBLE: f64 = 0.01;
