@@ -1,5 +1,7 @@
 //! What can be typed, and what `--help` says about it.
 
+pub(crate) mod account;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -19,6 +21,7 @@ const MAX_GATHERED: u64 = 10_000_000;
 #[command(after_help = "\
 Start here:
   demur noise laplace --value 42 --sensitivity 1 --epsilon 0.5
+  demur account compose 'gaussian(sigma=5)*100' --delta 1e-6
 
 Exit codes: 0 answered, 1 refused by budget or policy, 2 misuse or failure.")]
 pub(crate) struct Arguments {
@@ -31,6 +34,9 @@ pub(crate) enum Command {
     /// Publish a number, a choice or an answer with exact noise
     #[command(subcommand)]
     Noise(Noise),
+    /// Find out what losses cost together, and how much noise a budget needs
+    #[command(subcommand, after_help = account::HELP)]
+    Account(account::Account),
     /// Print a completion script for your shell
     #[command(
         after_help = "Example:\n  demur completions bash > ~/.local/share/bash-completion/completions/demur"

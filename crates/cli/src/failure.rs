@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use demur_accounting::AccountingError;
 use demur_noise::{EntropyError, NoiseError};
 
 /// A mistake, what was found, and what to do about it.
@@ -11,6 +12,7 @@ pub(crate) struct Failure {
     code: &'static str,
     message: String,
     hint: Option<String>,
+    note: Option<&'static str>,
 }
 
 /// The reader of our output went away: not worth a word.
@@ -18,11 +20,26 @@ const BROKEN_PIPE: &str = "cli.broken-pipe";
 
 impl Failure {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None }
+        Self { code, message: message.into(), hint: None, note: Some("nothing was released") }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// For commands that never release anything.
+    pub(crate) fn without_note(self) -> Self {
+        Self { note: None, ..self }
+    }
+
+    /// The name of this failure, for programs.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// What went wrong, for people.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     /// Tells what went wrong; misuse and failure exit with 2.
@@ -34,7 +51,9 @@ impl Failure {
         if let Some(hint) = &self.hint {
             text.push_str(&format!("  hint: {hint}\n"));
         }
-        text.push_str("  nothing was released\n");
+        if let Some(note) = self.note {
+            text.push_str(&format!("  {note}\n"));
+        }
         // If even standard error is gone, the exit code has to do.
         let _ = to.write_all(text.as_bytes());
         ExitCode::from(2)
@@ -43,6 +62,12 @@ impl Failure {
 
 impl From<NoiseError> for Failure {
     fn from(error: NoiseError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+impl From<AccountingError> for Failure {
+    fn from(error: AccountingError) -> Self {
         Self::new(error.code(), error.to_string())
     }
 }

@@ -1,5 +1,6 @@
 //! `demur`: the command.
 
+mod account;
 mod args;
 mod failure;
 mod noise;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
 fn run(command: Command, out: &mut impl Write) -> Result<(), Failure> {
     match command {
         Command::Noise(command) => noise::run(command, out),
+        Command::Account(command) => account::run(command, out).map_err(Failure::without_note),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "demur", &mut script);

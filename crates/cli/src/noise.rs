@@ -8,6 +8,8 @@ mod response;
 
 use std::io::Write;
 
+pub(crate) use numbers::open;
+
 use crate::args::Noise;
 use crate::failure::Failure;
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::args::{self, Format};
 use crate::failure::Failure;
 use crate::output::{print_columns, short};
-use crate::plot::{Chart, Curve};
+use crate::plot::{Axis, Chart, Curve, INKS, Stroke};
 
 /// The two errors for one dimension.
 struct Row {
@@ -40,7 +40,11 @@ pub(crate) fn compare(args: &args::Compare, out: &mut impl Write) -> Result<(), 
             writeln!(out, "{:#}", json!(list))?;
         }
     }
-    terminal.into_iter().try_for_each(|path| chart(args, &rows).draw(path, out))
+    for path in terminal {
+        writeln!(out)?;
+        chart(args, &rows).draw(path, out)?;
+    }
+    Ok(())
 }
 
 /// One person changes each of k values by at most the sensitivity.
@@ -66,13 +70,15 @@ fn table(rows: &[Row], out: &mut impl Write) -> Result<(), Failure> {
 fn chart<'a>(args: &args::Compare, rows: &[Row]) -> Chart<'a> {
     let points =
         |error: fn(&Row) -> f64| rows.iter().map(|row| (row.dimensions as f64, error(row))).collect();
+    let curve = |name, color, points| Curve { name, color, stroke: Stroke::Solid, points };
     Chart {
         title: format!("Error by dimension (ε = {}, δ = {})", args.epsilon.value(), args.delta.value()),
-        x: "values published together",
-        y: "largest error, 95 of 100 cases",
+        subject: String::new(),
+        x: Axis::logarithmic("values published together"),
+        y: Axis::logarithmic("largest error, 95 of 100 cases"),
         curves: vec![
-            Curve { name: "Laplace", color: "#d95f02", points: points(|row| row.laplace) },
-            Curve { name: "Gaussian", color: "#1b7fbd", points: points(|row| row.gaussian) },
+            curve("Laplace", INKS[1], points(|row| row.laplace)),
+            curve("Gaussian", INKS[0], points(|row| row.gaussian)),
         ],
     }
 }
