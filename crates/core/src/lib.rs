@@ -20,7 +20,7 @@
 //! | what | type |
 //! |---|---|
 //! | how much may leak | [`Epsilon`], [`Delta`], [`Rho`], and [`Guarantee`] for the pair |
-//! | what one use costs, as data | [`PrivacyLoss`], made of [`Part`]s when composed |
+//! | what one use costs, as data | [`PrivacyLoss`], made of [`Part`]s when composed, or of [`RenyiPoint`]s |
 //! | the same as a line of text | `"gaussian(sigma=5)*100 + pure(0.1)".parse::<PrivacyLoss>()` and `to_string()` |
 //! | what is published | [`Release`] |
 //! | a mechanism small enough to check by hand | [`OutputPair`] |
@@ -65,7 +65,7 @@ pub use guarantee::Guarantee;
 pub use histogram::Histogram;
 pub use lattice::Lattice;
 pub use output_pair::OutputPair;
-pub use privacy_loss::{Part, PrivacyLoss};
+pub use privacy_loss::{Part, PrivacyLoss, RenyiPoint};
 pub use release::Release;
 pub use rho::Rho;
 pub use sensitivity::Sensitivity;

@@ -142,6 +142,28 @@ pub enum PrivacyLoss {
         /// The losses and how often each was paid; none at all costs nothing.
         parts: Vec<Part>,
     },
+    /// Keys chosen by a threshold: noisy counts, of which only those above it are shown.
+    Threshold {
+        /// From 0 to below 1: the probability that a key which only one unit has is shown.
+        delta: Rational,
+        /// The loss of the noise on the counts.
+        inner: Box<PrivacyLoss>,
+    },
+    /// A mechanism on a sample of a fixed size, drawn without replacement; neighbours are
+    /// datasets in which one record is replaced.
+    WithoutReplacement {
+        /// How many records are drawn, at most the population; a sample of none costs nothing.
+        sample: u64,
+        /// How many records there are, at least 1.
+        population: u64,
+        /// The loss of the mechanism when one record of the sample is replaced.
+        inner: Box<PrivacyLoss>,
+    },
+    /// Anything whose Rényi divergences between neighbours, either way, are bounded at these orders.
+    Renyi {
+        /// From 1 to 1000 bounds, by strictly increasing order.
+        points: Vec<RenyiPoint>,
+    },
 }
 
 /// A loss and how often it was paid.
@@ -150,8 +172,28 @@ pub enum PrivacyLoss {
 pub struct Part {
     /// What was paid.
     pub loss: PrivacyLoss,
-    /// How often.
+    /// How often; what was never paid costs nothing.
     pub count: u64,
+}
+
+/// A bound on one Rényi divergence: that of this order is at most ε.
+///
+/// ```
+/// use demur_core::{PrivacyLoss, RenyiPoint};
+/// use demur_exact::Rational;
+///
+/// let point = RenyiPoint { order: Rational::from(2u32), epsilon: Rational::new(1, 10) };
+/// let loss = PrivacyLoss::Renyi { points: vec![point] };
+/// assert_eq!(loss.to_string(), "renyi(2: 0.1)");
+/// assert_eq!("renyi(2: 0.1)".parse(), Ok(loss));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RenyiPoint {
+    /// α > 1.
+    pub order: Rational,
+    /// ε ≥ 0, for D_α(P ‖ Q) = ln(E_Q\[(P/Q)^α\]) / (α − 1).
+    pub epsilon: Rational,
 }
 
 impl PrivacyLoss {
@@ -189,8 +231,8 @@ impl PrivacyLoss {
     /// The ε of pure differential privacy, exactly; `None` when the loss is not pure.
     ///
     /// A sampled loss is pure, but its ε = ln(1 + rate·(e^ε − 1)) is no fraction: `None`
-    /// too, unless the sample is everybody or nobody. So is a loss that fails its
-    /// [`check`](Self::check).
+    /// too, unless the sample is everybody or nobody. So is a loss known by its Rényi
+    /// divergences, and one that fails its [`check`](Self::check).
     ///
     /// ```
     /// use demur_core::PrivacyLoss;
@@ -223,10 +265,14 @@ impl PrivacyLoss {
                 zero_when(l2_squared)
             }
             Self::ZeroConcentrated { rho } => zero_when(rho),
-            Self::Subsampled { rate, .. } if !rate.is_integer() => None,
-            Self::Subsampled { rate, inner } => Some(rate * &inner.pure_epsilon_of_checked()?),
+            Self::Subsampled { rate, inner } => pure_on_a_sample(rate, inner),
             Self::Group { size, inner } => Some(&Rational::from(*size) * &inner.pure_epsilon_of_checked()?),
             Self::Composed { parts } => sum_of_pure(parts),
+            Self::Threshold { delta, inner } if delta.is_zero() => inner.pure_epsilon_of_checked(),
+            Self::WithoutReplacement { sample, population, inner } => {
+                pure_on_a_sample(&(&Rational::from(*sample) / &Rational::from(*population)), inner)
+            }
+            Self::Threshold { .. } | Self::Renyi { .. } => None,
         }
     }
 
@@ -255,8 +301,18 @@ fn add(parts: &mut Vec<Part>, part: Part) {
     }
 }
 
+/// The ε on a sample of everybody or of nobody.
+fn pure_on_a_sample(rate: &Rational, inner: &PrivacyLoss) -> Option<Rational> {
+    match rate {
+        rate if rate.is_zero() => Some(Rational::zero()),
+        rate if *rate == Rational::one() => inner.pure_epsilon_of_checked(),
+        _ => None,
+    }
+}
+
 fn sum_of_pure(parts: &[Part]) -> Option<Rational> {
-    parts.iter().try_fold(Rational::zero(), |sum, Part { loss, count }| {
+    let mut paid = parts.iter().filter(|part| part.count > 0);
+    paid.try_fold(Rational::zero(), |sum, Part { loss, count }| {
         Some(&sum + &(&Rational::from(*count) * &loss.pure_epsilon_of_checked()?))
     })
 }
@@ -293,6 +349,11 @@ mod tests {
 
     fn gaussian() -> PrivacyLoss {
         Gaussian { variance: q("25"), l2_squared: q("1") }
+    }
+
+    fn renyi(points: &[(&str, &str)]) -> PrivacyLoss {
+        let point = |&(order, epsilon): &(&str, &str)| RenyiPoint { order: q(order), epsilon: q(epsilon) };
+        Renyi { points: points.iter().map(point).collect() }
     }
 
     /// Every variant with its JSON, its text and its pure ε.
@@ -391,6 +452,24 @@ mod tests {
                 "pure(1)*2 + pure(0.5)",
                 Some("2.5"),
             ),
+            (
+                Threshold { delta: q("1e-6"), inner: Box::new(pure("0.1")) },
+                r#"{"mechanism":"threshold","delta":"0.000001","inner":{"mechanism":"pure","epsilon":"0.1"}}"#,
+                "threshold(delta=0.000001, pure(0.1))",
+                None,
+            ),
+            (
+                WithoutReplacement { sample: 100, population: 10_000, inner: Box::new(gaussian()) },
+                r#"{"mechanism":"without-replacement","sample":100,"population":10000,"inner":{"mechanism":"gaussian","variance":"25","l2_squared":"1"}}"#,
+                "without_replacement(sample=100, population=10000, gaussian(variance=25, sensitivity=1))",
+                None,
+            ),
+            (
+                renyi(&[("4/3", "0.1"), ("8", "0.5")]),
+                r#"{"mechanism":"renyi","points":[{"order":"4/3","epsilon":"0.1"},{"order":"8","epsilon":"0.5"}]}"#,
+                "renyi(4/3: 0.1, 8: 0.5)",
+                None,
+            ),
         ]
     }
 
@@ -420,7 +499,7 @@ mod tests {
     fn every_variant_has_a_golden_row() {
         let variants: std::collections::HashSet<_> =
             golden().iter().map(|(loss, ..)| std::mem::discriminant(loss)).collect();
-        assert_eq!(variants.len(), 16);
+        assert_eq!(variants.len(), 19);
     }
 
     #[test]
@@ -431,7 +510,10 @@ mod tests {
             TruncatedLaplace { scale: q("1"), bound: q("1"), sensitivity: zero.clone() },
             ZeroConcentrated { rho: zero.clone() },
             Subsampled { rate: zero.clone(), inner: Box::new(pure("3")) },
+            Subsampled { rate: zero.clone(), inner: Box::new(gaussian()) },
+            WithoutReplacement { sample: 0, population: 1, inner: Box::new(gaussian()) },
             Composed { parts: vec![] },
+            Composed { parts: vec![Part { loss: gaussian(), count: 0 }] },
         ] {
             assert_eq!(loss.pure_epsilon(), Some(zero.clone()), "{loss}");
         }
@@ -442,6 +524,39 @@ mod tests {
         let sampled = |rate| Subsampled { rate: q(rate), inner: Box::new(pure("3")) };
         assert_eq!(sampled("1").pure_epsilon(), Some(q("3")));
         assert_eq!(sampled("0.5").pure_epsilon(), None);
+        let drawn = |sample| WithoutReplacement { sample, population: u64::MAX, inner: Box::new(pure("3")) };
+        assert_eq!(drawn(u64::MAX).pure_epsilon(), Some(q("3")));
+        assert_eq!(drawn(u64::MAX - 1).pure_epsilon(), None);
+        assert_eq!(drawn(1).pure_epsilon(), None);
+    }
+
+    #[test]
+    fn only_a_threshold_that_never_fails_is_pure() {
+        let threshold = |delta, inner| Threshold { delta: q(delta), inner: Box::new(inner) };
+        assert_eq!(threshold("0", pure("3")).pure_epsilon(), Some(q("3")));
+        assert_eq!(threshold("0", gaussian()).pure_epsilon(), None);
+        assert_eq!(threshold("1e-300", pure("3")).pure_epsilon(), None);
+    }
+
+    #[test]
+    fn bounded_divergences_are_not_pure() {
+        assert_eq!(renyi(&[("2", "0")]).pure_epsilon(), None);
+    }
+
+    /// Nothing is paid for what was never used, yet it must be something that could be used.
+    #[test]
+    fn what_was_never_paid_is_checked_and_costs_nothing() {
+        let never = |loss| Composed { parts: vec![Part { loss, count: 0 }] };
+        let free = never(gaussian());
+        assert_eq!(free.check(), Ok(()));
+        assert_eq!(free.to_string(), "gaussian(variance=25, sensitivity=1)*0");
+        assert_eq!(free.to_string().parse(), Ok(free.clone()));
+        let json = serde_json::to_string(&free).unwrap();
+        assert_eq!(serde_json::from_str::<PrivacyLoss>(&json).unwrap(), free);
+        assert_eq!(free.clone().compose(pure("1")).pure_epsilon(), Some(q("1")));
+        assert_eq!(free.clone().compose(gaussian()), gaussian());
+        assert_eq!(free.repeat(3).pure_epsilon(), Some(q("0")));
+        assert_eq!(never(pure("-1")).check().unwrap_err().code(), "core.loss.parameter");
     }
 
     #[test]
@@ -479,6 +594,13 @@ mod tests {
             r#"{"mechanism":"pure","epsilon":"1","discount":"0.5"}"#,
             r#"{"mechanism":"pure","epsilon":1}"#,
             r#"{"mechanism":"unheard-of","epsilon":"1"}"#,
+            r#"{"mechanism":"composed","parts":[{"loss":{"mechanism":"pure","epsilon":"1"},"count":-1}]}"#,
+            r#"{"mechanism":"threshold","delta":"0"}"#,
+            r#"{"mechanism":"without-replacement","sample":"1","population":2,"inner":{"mechanism":"pure","epsilon":"1"}}"#,
+            r#"{"mechanism":"renyi"}"#,
+            r#"{"mechanism":"renyi","points":[{"order":"2"}]}"#,
+            r#"{"mechanism":"renyi","points":[{"order":"2","epsilon":"1","delta":"0"}]}"#,
+            r#"{"mechanism":"renyi","points":[{"order":2,"epsilon":"1"}]}"#,
             r#"{"epsilon":"1"}"#,
         ] {
             assert!(serde_json::from_str::<PrivacyLoss>(json).is_err(), "{json}");

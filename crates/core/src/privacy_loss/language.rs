@@ -5,25 +5,34 @@
 //! ```
 //!
 //! A lone parameter is written without its key, and a loss inside another comes last:
-//! `group(size=3, pure(0.1))*2 + exponential(0.5)`. A sum that addition cannot show, of
+//! `group(size=3, pure(0.1))*2 + exponential(0.5)`. Bounds on Rényi divergences are pairs of
+//! an order and an ε: `renyi(2: 0.1, 8: 0.5)`. A sum that addition cannot show, of
 //! nothing or of one loss paid once, is `composed()` or `composed(pure(1))`. So no two losses
 //! are written alike, and the [`reader`](super::reader) gives back the very loss.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use demur_exact::Rational;
 
-use super::{Part, PrivacyLoss};
+use super::{Part, PrivacyLoss, RenyiPoint};
 use crate::Error;
 use crate::error::require;
 use crate::root::sqrt_up;
+
+/// The most orders for which one loss bounds the Rényi divergence.
+pub(super) const MAX_POINTS: usize = 1_000;
 
 /// The loss language: `name(key=value, …)`, a lone parameter without its key, `+` and `*count`.
 impl fmt::Display for PrivacyLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Composed { parts } => write_sum(f, parts),
-            Self::Subsampled { inner, .. } | Self::Group { inner, .. } => {
+            Self::Renyi { points } => write!(f, "{}({})", self.name(), joined(points, ", ")),
+            Self::Subsampled { inner, .. }
+            | Self::Group { inner, .. }
+            | Self::Threshold { inner, .. }
+            | Self::WithoutReplacement { inner, .. } => {
                 write!(f, "{}({}, {inner})", self.name(), self.keys_and_values())
             }
             _ => match self.parameters().as_slice() {
@@ -35,9 +44,12 @@ impl fmt::Display for PrivacyLoss {
 }
 
 fn write_sum(f: &mut fmt::Formatter<'_>, parts: &[Part]) -> fmt::Result {
-    let terms: Vec<_> = parts.iter().map(Part::to_string).collect();
-    let sum = terms.join(" + ");
+    let sum = joined(parts, " + ");
     if looks_like_a_sum(parts) { f.write_str(&sum) } else { write!(f, "composed({sum})") }
+}
+
+fn joined(items: &[impl fmt::Display], between: &str) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
 
 /// Whether the parts alone show that they are a composition.
@@ -55,8 +67,17 @@ impl fmt::Display for Part {
     }
 }
 
+/// `order: epsilon`
+impl fmt::Display for RenyiPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.order, self.epsilon)
+    }
+}
+
 impl PrivacyLoss {
     /// Whether every parameter is one the mechanism can have.
+    ///
+    /// A part that was never paid, of count 0, may be in a composition; its loss is checked too.
     pub fn check(&self) -> Result<(), Error> {
         for parameter in self.parameters() {
             parameter.check(self.name())?;
@@ -83,12 +104,15 @@ impl PrivacyLoss {
             Self::Subsampled { .. } => "subsampled",
             Self::Group { .. } => "group",
             Self::Composed { .. } => "composed",
+            Self::Threshold { .. } => "threshold",
+            Self::WithoutReplacement { .. } => "without_replacement",
+            Self::Renyi { .. } => "renyi",
         }
     }
 
     /// The parameters in the order they are written, each with what it may be.
     pub(super) fn parameters(&self) -> Vec<Parameter> {
-        use Limit::{AboveZero, AtLeastTwo, AtMostOne, BelowOne, FromZero};
+        use Limit::{AboveZero, AtLeastTwo, AtMostOne, AtMostPopulation, BelowOne, FromZero};
         match self {
             Self::Pure { epsilon }
             | Self::UnaryEncoding { epsilon }
@@ -123,13 +147,22 @@ impl PrivacyLoss {
             Self::Subsampled { rate, .. } => vec![parameter("rate", rate, AtMostOne)],
             Self::Group { size, .. } => vec![parameter("size", &Rational::from(*size), AboveZero)],
             Self::Composed { .. } => vec![],
+            Self::Threshold { delta, .. } => vec![parameter("delta", delta, BelowOne)],
+            Self::WithoutReplacement { sample, population, .. } => vec![
+                parameter("sample", &Rational::from(*sample), AtMostPopulation(*population)),
+                parameter("population", &Rational::from(*population), AboveZero),
+            ],
+            Self::Renyi { points } => parameters_of_points(points),
         }
     }
 
     /// The losses this one is made of.
     fn inside(&self) -> impl Iterator<Item = &Self> {
         let (inner, parts): (Option<&Self>, &[Part]) = match self {
-            Self::Subsampled { inner, .. } | Self::Group { inner, .. } => (Some(inner), &[]),
+            Self::Subsampled { inner, .. }
+            | Self::Group { inner, .. }
+            | Self::Threshold { inner, .. }
+            | Self::WithoutReplacement { inner, .. } => (Some(inner), &[]),
             Self::Composed { parts } => (None, parts),
             _ => (None, &[]),
         };
@@ -142,6 +175,19 @@ impl PrivacyLoss {
     }
 }
 
+/// How many points there are, then the order and the epsilon of each.
+fn parameters_of_points(points: &[RenyiPoint]) -> Vec<Parameter> {
+    let count = Rational::from(points.len() as u64);
+    let mut parameters = vec![parameter("number of points", &count, Limit::FromOneToMaxPoints)];
+    let mut above = Limit::AboveOne;
+    for RenyiPoint { order, epsilon } in points {
+        let limit = std::mem::replace(&mut above, Limit::AbovePrevious(order.clone()));
+        parameters.push(parameter("order", order, limit));
+        parameters.push(parameter("epsilon", epsilon, Limit::FromZero));
+    }
+    parameters
+}
+
 /// One number of a loss, under its name in the loss language.
 pub(super) struct Parameter {
     pub(super) name: &'static str,
@@ -149,7 +195,6 @@ pub(super) struct Parameter {
     limit: Limit,
 }
 
-#[derive(Clone, Copy)]
 pub(super) enum Limit {
     AboveZero,
     FromZero,
@@ -157,6 +202,10 @@ pub(super) enum Limit {
     AtMostOne,
     BelowOne,
     AtLeastTwo,
+    AtMostPopulation(u64),
+    FromOneToMaxPoints,
+    AboveOne,
+    AbovePrevious(Rational),
 }
 
 pub(super) fn parameter(name: &'static str, value: &Rational, limit: Limit) -> Parameter {
@@ -165,8 +214,9 @@ pub(super) fn parameter(name: &'static str, value: &Rational, limit: Limit) -> P
 
 impl Parameter {
     pub(super) fn check(&self, mechanism: &str) -> Result<(), Error> {
-        let (name, value, allowed) = (self.name, &self.value, self.limit.allowed());
+        let (name, value) = (self.name, &self.value);
         require(self.limit.holds(value), "core.loss.parameter", || {
+            let allowed = self.limit.allowed();
             format!("the {name} of {mechanism} must be {allowed}, but {value} was given")
         })
     }
@@ -184,7 +234,7 @@ impl Parameter {
 }
 
 impl Limit {
-    fn holds(self, value: &Rational) -> bool {
+    fn holds(&self, value: &Rational) -> bool {
         match self {
             Self::AboveZero => value.is_positive(),
             Self::FromZero => !value.is_negative(),
@@ -192,17 +242,25 @@ impl Limit {
             Self::AtMostOne => !value.is_negative() && *value <= Rational::one(),
             Self::BelowOne => !value.is_negative() && *value < Rational::one(),
             Self::AtLeastTwo => *value >= Rational::from(2u32),
+            Self::AtMostPopulation(population) => *value <= Rational::from(*population),
+            Self::FromOneToMaxPoints => value.is_positive() && *value <= Rational::from(MAX_POINTS as u64),
+            Self::AboveOne => *value > Rational::one(),
+            Self::AbovePrevious(previous) => value > previous,
         }
     }
 
-    fn allowed(self) -> &'static str {
+    fn allowed(&self) -> Cow<'static, str> {
         match self {
-            Self::AboveZero => "above 0",
-            Self::FromZero => "at least 0",
-            Self::AtMostHalf => "above 0 and at most 0.5",
-            Self::AtMostOne => "between 0 and 1",
-            Self::BelowOne => "at least 0 and below 1",
-            Self::AtLeastTwo => "at least 2",
+            Self::AboveZero => "above 0".into(),
+            Self::FromZero => "at least 0".into(),
+            Self::AtMostHalf => "above 0 and at most 0.5".into(),
+            Self::AtMostOne => "between 0 and 1".into(),
+            Self::BelowOne => "at least 0 and below 1".into(),
+            Self::AtLeastTwo => "at least 2".into(),
+            Self::AtMostPopulation(population) => format!("at most {population}, the population").into(),
+            Self::FromOneToMaxPoints => format!("between 1 and {MAX_POINTS}").into(),
+            Self::AboveOne => "above 1".into(),
+            Self::AbovePrevious(previous) => format!("above {previous}, the one before it").into(),
         }
     }
 }
@@ -222,6 +280,11 @@ mod tests {
 
     fn gaussian() -> PrivacyLoss {
         Gaussian { variance: q("25"), l2_squared: q("1") }
+    }
+
+    fn renyi(points: &[(&str, &str)]) -> PrivacyLoss {
+        let point = |&(order, epsilon): &(&str, &str)| RenyiPoint { order: q(order), epsilon: q(epsilon) };
+        Renyi { points: points.iter().map(point).collect() }
     }
 
     #[test]
@@ -274,6 +337,33 @@ mod tests {
                 "the rate of subsampled must be between 0 and 1, but 1.01 was given",
             ),
             (
+                Threshold { delta: q("1"), inner: Box::new(pure("1")) },
+                "the delta of threshold must be at least 0 and below 1, but 1 was given",
+            ),
+            (
+                Threshold { delta: q("0"), inner: Box::new(pure("-1")) },
+                "the epsilon of pure must be at least 0, but -1 was given",
+            ),
+            (
+                WithoutReplacement { sample: 3, population: 2, inner: Box::new(pure("1")) },
+                "the sample of without_replacement must be at most 2, the population, but 3 was given",
+            ),
+            (
+                WithoutReplacement { sample: 0, population: 0, inner: Box::new(pure("1")) },
+                "the population of without_replacement must be above 0, but 0 was given",
+            ),
+            (
+                WithoutReplacement { sample: 0, population: 1, inner: Box::new(pure("-1")) },
+                "the epsilon of pure must be at least 0, but -1 was given",
+            ),
+            (renyi(&[]), "the number of points of renyi must be between 1 and 1000, but 0 was given"),
+            (renyi(&[("1", "1")]), "the order of renyi must be above 1, but 1 was given"),
+            (renyi(&[("2", "-1")]), "the epsilon of renyi must be at least 0, but -1 was given"),
+            (
+                renyi(&[("2", "1"), ("3", "1"), ("3", "1")]),
+                "the order of renyi must be above 3, the one before it, but 3 was given",
+            ),
+            (
                 Group { size: 2, inner: Box::new(pure("-1")) }.repeat(2),
                 "the epsilon of pure must be at least 0, but -1 was given",
             ),
@@ -285,5 +375,29 @@ mod tests {
             let refusal = serde_json::from_str::<PrivacyLoss>(&json).unwrap_err();
             assert!(refusal.to_string().contains(text), "{refusal}");
         }
+    }
+
+    #[test]
+    fn what_barely_fits_is_allowed() {
+        let one = || Box::new(pure("1"));
+        let up_to = |last: u64| Renyi {
+            points: (2..=last)
+                .map(|order| RenyiPoint { order: Rational::from(order), epsilon: q("0") })
+                .collect(),
+        };
+        for loss in [
+            Threshold { delta: q("0"), inner: one() },
+            Threshold { delta: q("0.999999"), inner: one() },
+            WithoutReplacement { sample: 0, population: 1, inner: one() },
+            WithoutReplacement { sample: u64::MAX, population: u64::MAX, inner: one() },
+            renyi(&[("1.000001", "0")]),
+            up_to(1_001),
+        ] {
+            assert_eq!(loss.check(), Ok(()), "{loss}");
+        }
+        assert_eq!(
+            up_to(1_002).check().unwrap_err().to_string(),
+            "the number of points of renyi must be between 1 and 1000, but 1001 was given",
+        );
     }
 }

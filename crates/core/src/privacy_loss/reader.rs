@@ -1,7 +1,8 @@
 //! Reads the loss language: text becomes a [`PrivacyLoss`], or a refusal that points at the place.
 //!
 //! A recursive descent: [`Reader`] knows sums, counts and parentheses, `forms` the losses,
-//! `arguments` what stands between their parentheses, and `cursor` characters and refusals.
+//! `arguments` what stands between their parentheses, `points` the pairs of `renyi`, and
+//! `cursor` characters and refusals.
 //!
 //! The structure of the text is the structure of the loss: nothing is merged or
 //! multiplied out, so that reading undoes printing. Every limit is checked before the
@@ -11,6 +12,7 @@ mod arguments;
 mod bound;
 mod cursor;
 mod forms;
+mod points;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
@@ -67,6 +69,9 @@ const MAX_TERMS: usize = 100_000;
 /// | `pure(epsilon)`, `approx(epsilon, delta)`, `zcdp(rho)` | anything with this guarantee |
 /// | `subsampled(rate, loss)` | the loss on a Poisson sample |
 /// | `group(size, loss)` | the loss of a group of people together |
+/// | `threshold(delta, loss)` | keys shown when a noisy count is above a threshold; see below |
+/// | `without_replacement(sample, population, loss)` | the loss on a sample of fixed size |
+/// | `renyi(order: epsilon, …)` | anything with these Rényi divergences, by increasing order |
 /// | `composed()`, `composed(loss)` | nothing; a sum of one |
 ///
 /// Arguments are given in this order or as `name=value`. A sensitivity or a number of dimensions
@@ -74,10 +79,12 @@ const MAX_TERMS: usize = 100_000;
 /// Gaussian sensitivity whose square alone is a fraction. Numbers are decimals (`0.5`, `1e-6`) or
 /// fractions (`1/3`), and exact. Spaces may stand between all of them. `truncated_laplace(epsilon=E,
 /// delta=D)` has scale Δ/ε and for its bound a double not below (Δ/ε)·ln(1 + (e^ε − 1)/2δ),
-/// for δ up to ½.
+/// for δ up to ½. `threshold(delta=1e-6, laplace(scale=2))` is the noise with its loss, and δ the
+/// probability that a key which only one unit has is shown.
 ///
-/// A text has at most 1 MiB, 100 000 losses, 64 of them one within another, numbers of 10 000
-/// characters with exponents up to 400, and counts below 2⁶⁴.
+/// A text has at most 1 MiB, 100 000 losses, 64 of them one within another, 1000 orders in one loss,
+/// numbers of 10 000 characters with exponents up to 400, and counts below 2⁶⁴, 0 for what was
+/// never paid.
 impl FromStr for PrivacyLoss {
     type Err = Error;
 
@@ -133,14 +140,14 @@ impl Reader<'_> {
     /// A whole number, times what was counted before.
     fn count(&mut self, before: u64) -> Result<u64, Error> {
         let at = self.cursor.here();
-        let number = whole(&self.cursor.number()?).filter(|count| *count > 0);
+        let number = whole(&self.cursor.number()?);
         let product = number.map(|count| before.checked_mul(count));
         let what = match product {
             Some(Some(product)) => return Ok(product),
             Some(None) => "the counts of this loss multiply to too many".to_owned(),
             None => format!("`{}` is not a count", self.cursor.since(at)),
         };
-        Err(self.cursor.refuse(at, &what, &format!("whole numbers from 1 to {}", u64::MAX)))
+        Err(self.cursor.refuse(at, &what, &format!("whole numbers from 0 to {}", u64::MAX)))
     }
 
     /// A sum in parentheses, or a loss by its name.
@@ -154,6 +161,7 @@ impl Reader<'_> {
         match self.cursor.word() {
             "" => Err(self.cursor.unexpected("a loss such as gaussian(sigma=5), or `(`")),
             "composed" => self.composed(),
+            "renyi" => self.renyi(at),
             name => match Form::called(name) {
                 Some(form) => self.call(form, at),
                 None => {
@@ -261,6 +269,22 @@ mod tests {
             ("zcdp(1/2) + zero_concentrated(rho=1)", "zcdp(0.5) + zcdp(1)"),
             ("subsampled(0.1, pure(1) + pure(2))", "subsampled(rate=0.1, pure(1) + pure(2))"),
             ("group(loss=3*pure(1), size=2)", "group(size=2, pure(1)*3)"),
+            (
+                "threshold(delta=1e-6, laplace(scale=2))",
+                "threshold(delta=0.000001, laplace(scale=2, sensitivity=1))",
+            ),
+            ("threshold(1e-6, laplace(2))", "threshold(delta=0.000001, laplace(scale=2, sensitivity=1))"),
+            ("threshold(loss=pure(1) + pure(2), delta=0)", "threshold(delta=0, pure(1) + pure(2))"),
+            (
+                "without_replacement(sample=100, population=10000, gaussian(sigma=1))",
+                "without_replacement(sample=100, population=10000, gaussian(variance=1, sensitivity=1))",
+            ),
+            (
+                "without_replacement(0, 1e3, pure(1))",
+                "without_replacement(sample=0, population=1000, pure(1))",
+            ),
+            ("renyi(2: 0.1, 8: 0.5)", "renyi(2: 0.1, 8: 0.5)"),
+            ("2*renyi ( 4/3:1/3,1e1 : 0 )", "renyi(4/3: 1/3, 10: 0)*2"),
         ] {
             assert_eq!(read(text), meaning);
         }
@@ -278,6 +302,8 @@ mod tests {
             ("(pure(1)*2)*3", "(pure(1)*2)*3"),
             ("pure(1)+pure(1)", "pure(1) + pure(1)"),
             ("composed() + composed(pure(1) + pure(2))", "composed() + (pure(1) + pure(2))"),
+            ("pure(1)*0", "pure(1)*0"),
+            ("0*pure(1)*5 + gaussian(5)", "pure(1)*0 + gaussian(variance=25, sensitivity=1)"),
             ("pure(1)*1000000000*1e9", "pure(1)*1000000000000000000"),
             ("(pure(1)*18446744073709551615)*2", "(pure(1)*18446744073709551615)*2"),
         ] {
@@ -291,11 +317,25 @@ mod tests {
         let terms = |count| vec!["pure(1)"; count].join("+");
         let long = |characters| format!("pure({})", "7".repeat(characters));
         let fitting = |term: &str| vec![term; (MAX_TEXT / (term.len() + 1)).min(MAX_TERMS)].join("+");
+        let orders = |last: usize| {
+            let points: Vec<_> = (2..=last).map(|order| format!("{order}:1")).collect();
+            format!("renyi({})", points.join(","))
+        };
         let start = Instant::now();
         for (text, fits) in [
             (nested(MAX_DEPTH), true),
             (nested(MAX_DEPTH + 1), false),
             (format!("{}pure(1){}", "group(2,".repeat(MAX_DEPTH), ")".repeat(MAX_DEPTH)), true),
+            (format!("{}pure(1){}", "threshold(0,".repeat(MAX_DEPTH), ")".repeat(MAX_DEPTH)), true),
+            (orders(1_001), true),
+            (orders(1_002), false),
+            (fitting(&orders(1_001)), true),
+            (fitting("renyi(2:3e-400)"), true),
+            (format!("renyi({}", "2:1,".repeat(MAX_TEXT / 5)), false),
+            (format!("renyi(2:{}e-1)", "7".repeat(9_997)), true),
+            // What is short when read may be long when printed.
+            (format!("renyi(2:{}e9)", "7".repeat(9_991)), true),
+            (format!("renyi(2:{}e9)", "7".repeat(9_992)), false),
             ("(".repeat(MAX_TEXT), false),
             ("group(2,".repeat(MAX_TEXT / 8), false),
             ("composed(".repeat(MAX_TEXT / 9), false),

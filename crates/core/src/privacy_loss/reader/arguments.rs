@@ -73,10 +73,7 @@ impl<'a> Arguments<'a> {
     pub(super) fn into_loss(mut self) -> Result<PrivacyLoss, Error> {
         let loss = (self.form.build)(&mut self)?;
         for parameter in loss.parameters() {
-            self.check(&parameter)?;
-            if !can_be_read_again(&parameter.value) {
-                return Err(too_long(&self.source, self.place_of(parameter.name)));
-            }
+            accept(&self.source, self.place_of(parameter.name), self.form.name(), &parameter)?;
         }
         Ok(loss)
     }
@@ -100,6 +97,10 @@ impl Arguments<'_> {
         };
         require(number.is_some(), "core.loss.parameter", sentence)?;
         Ok(number)
+    }
+
+    pub(super) fn required_whole(&self, name: &'static str) -> Result<u64, Error> {
+        self.whole(name)?.ok_or_else(|| self.needs(name))
     }
 
     pub(super) fn inner(&mut self) -> Result<Box<PrivacyLoss>, Error> {
@@ -184,9 +185,7 @@ impl Arguments<'_> {
     }
 
     fn check(&self, parameter: &Parameter) -> Result<(), Error> {
-        let place = self.place_of(parameter.name);
-        let checked = parameter.check(self.form.name());
-        checked.map_err(|error| Error::new(error.code(), self.source.point(place, &error.to_string())))
+        check(&self.source, self.place_of(parameter.name), self.form.name(), parameter)
     }
 
     /// Where an argument stands, or the loss when it is left out.
@@ -194,13 +193,29 @@ impl Arguments<'_> {
         self.numbers.iter().find(|number| number.name == name).map_or(self.at, |number| number.at)
     }
 
-    pub(super) fn needs(&self, what: &str) -> Error {
+    fn needs(&self, what: &str) -> Error {
         self.misuse(self.at, &format!("{} needs {what}", self.form.name()))
     }
 
     fn misuse(&self, at: usize, what: &str) -> Error {
         self.source.refuse(at, what, self.form.usage)
     }
+}
+
+/// Whether the number at this place is one that the loss can have and one that can be read again.
+pub(super) fn accept(
+    source: &Cursor<'_>,
+    place: usize,
+    loss: &str,
+    parameter: &Parameter,
+) -> Result<(), Error> {
+    check(source, place, loss, parameter)?;
+    if can_be_read_again(&parameter.value) { Ok(()) } else { Err(too_long(source, place)) }
+}
+
+fn check(source: &Cursor<'_>, place: usize, loss: &str, parameter: &Parameter) -> Result<(), Error> {
+    let pointed = |error: Error| Error::new(error.code(), source.point(place, &error.to_string()));
+    parameter.check(loss).map_err(pointed)
 }
 
 /// The number itself when it is whole and has at most 64 bits.

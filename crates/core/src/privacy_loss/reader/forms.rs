@@ -39,7 +39,7 @@ impl Form {
     /// The names of all losses, for refusals.
     pub(super) fn all() -> String {
         let mut names: Vec<_> = FORMS.iter().map(Self::name).collect();
-        names.push("composed");
+        names.extend(["renyi", "composed"]); // which are read in ways of their own
         names.join(", ")
     }
 }
@@ -170,9 +170,26 @@ const FORMS: &[Form] = &[
         names: &["group"],
         places: &["size", LOSS],
         keys: &[],
+        build: |given| Ok(Group { size: given.required_whole("size")?, inner: given.inner()? }),
+    },
+    Form {
+        usage: "threshold(delta, loss)",
+        names: &["threshold"],
+        places: &["delta", LOSS],
+        keys: &[],
+        build: |given| Ok(Threshold { delta: given.required("delta")?, inner: given.inner()? }),
+    },
+    Form {
+        usage: "without_replacement(sample, population, loss)",
+        names: &["without_replacement"],
+        places: &["sample", "population", LOSS],
+        keys: &[],
         build: |given| {
-            let Some(size) = given.whole("size")? else { return Err(given.needs("size")) };
-            Ok(Group { size, inner: given.inner()? })
+            Ok(WithoutReplacement {
+                sample: given.required_whole("sample")?,
+                population: given.required_whole("population")?,
+                inner: given.inner()?,
+            })
         },
     },
 ];

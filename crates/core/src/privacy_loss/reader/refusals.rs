@@ -19,9 +19,11 @@ fn assert_refused(code: &'static str, text: &str, sentence: &str, column: usize,
 fn a_refusal_says_what_where_and_what_instead() {
     let a_loss = "a loss such as gaussian(sigma=5), or `(`";
     let numbers = "numbers like 42, 0.5, 1e-6 or 1/3";
-    let counts = "whole numbers from 1 to 18446744073709551615";
+    let counts = "whole numbers from 0 to 18446744073709551615";
     let gaussian = "gaussian(sigma | variance, sensitivity)";
     let truncated = "truncated_laplace(scale, bound, sensitivity) or truncated_laplace(epsilon=…, delta=…, sensitivity=…)";
+    let drawn = "without_replacement(sample, population, loss)";
+    let pair = "`:` between an order and its epsilon in renyi(order: epsilon, …)";
     for (text, sentence, column, allowed) in [
         ("", "the text ends too early", 1, a_loss),
         ("pure(1) +", "the text ends too early", 10, a_loss),
@@ -36,7 +38,7 @@ fn a_refusal_says_what_where_and_what_instead() {
         ("laplace(1/0)", "`1/0` is not a number", 9, numbers),
         ("group(pure(1), 2)", "`pure` is not a number", 7, numbers),
         ("pure(1e999)", "the exponent of `1e999` is too large", 6, "exponents from -400 to 400"),
-        ("pure(1)*0", "`0` is not a count", 9, counts),
+        ("pure(1)*-1", "`-1` is not a count", 9, counts),
         ("pure(1)*2.5", "`2.5` is not a count", 9, counts),
         ("pure(1)*18446744073709551616", "`18446744073709551616` is not a count", 9, counts),
         ("1e10*pure(1)*1e10", "the counts of this loss multiply to too many", 14, counts),
@@ -48,6 +50,23 @@ fn a_refusal_says_what_where_and_what_instead() {
         ("pure(1, epsilon=2)", "epsilon is given twice", 9, "pure(epsilon)"),
         ("pure(1) + group(2)", "group needs a loss", 11, "group(size, loss)"),
         ("truncated_laplace(epsilon=1)", "truncated_laplace needs delta", 1, truncated),
+        ("threshold(1e-6)", "threshold needs a loss", 1, "threshold(delta, loss)"),
+        ("threshold(pure(1))", "`pure` is not a number", 11, numbers),
+        ("threshold(loss=pure(1))", "threshold needs delta", 1, "threshold(delta, loss)"),
+        ("without_replacement(9, pure(1))", "`pure` is not a number", 24, numbers),
+        ("without_replacement(sample=9)", "without_replacement needs population", 1, drawn),
+        ("without_replacement(9, 10)", "without_replacement needs a loss", 1, drawn),
+        ("without_replacement(rate=1)", "without_replacement has no argument `rate`", 21, drawn),
+        ("renyi 2", "`2` is not expected here", 7, "`(` after the name of a loss"),
+        ("2*renyi()", "renyi needs an order and its epsilon", 3, "renyi(order: epsilon, …)"),
+        ("renyi(2, 0.1)", "`,` is not expected here", 8, pair),
+        ("renyi(2=0.1)", "`=` is not expected here", 8, pair),
+        ("renyi(order=2, epsilon=0.1)", "`order` is not a number", 7, numbers),
+        ("renyi(2:)", "`)` is not expected here", 9, numbers),
+        ("renyi(2: 0.1,)", "`)` is not expected here", 14, numbers),
+        ("renyi(2: 0.1 3: 1)", "`3` is not expected here", 14, "`,` or `)` in renyi(order: epsilon, …)"),
+        ("renyi(2: 0.1", "the text ends too early", 13, "`,` or `)` in renyi(order: epsilon, …)"),
+        ("pure(2: 0.1)", "`:` is not expected here", 7, "`,` or `)` in pure(epsilon)"),
         (
             "truncated_laplace(epsilon=1, bound=9)",
             "truncated_laplace takes bound or epsilon, not both",
@@ -101,6 +120,34 @@ fn a_parameter_is_refused_in_the_words_of_its_check() {
             "the size of group must be a whole number up to 18446744073709551615, but 2.5 was given",
             7,
         ),
+        (
+            "threshold(1, pure(1))",
+            "the delta of threshold must be at least 0 and below 1, but 1 was given",
+            11,
+        ),
+        ("threshold(0, pure(-1))", "the epsilon of pure must be at least 0, but -1 was given", 19),
+        (
+            "without_replacement(population=10, sample=11, pure(1))",
+            "the sample of without_replacement must be at most 10, the population, but 11 was given",
+            36,
+        ),
+        (
+            "without_replacement(0, 0, pure(1))",
+            "the population of without_replacement must be above 0, but 0 was given",
+            24,
+        ),
+        (
+            "without_replacement(0.5, 2, pure(1))",
+            "the sample of without_replacement must be a whole number up to 18446744073709551615, but 0.5 was given",
+            21,
+        ),
+        ("renyi(1: 2)", "the order of renyi must be above 1, but 1 was given", 7),
+        ("renyi(2: 1, 3: -1)", "the epsilon of renyi must be at least 0, but -1 was given", 16),
+        (
+            "renyi(2: 1, 1.5: 1)",
+            "the order of renyi must be above 2, the one before it, but 1.5 was given",
+            13,
+        ),
     ] {
         assert_refused("core.loss.parameter", text, sentence, column, "");
     }
@@ -110,7 +157,7 @@ fn a_parameter_is_refused_in_the_words_of_its_check() {
 fn an_unknown_name_meets_all_names() {
     let names = "gaussian, laplace, discrete_laplace, discrete_gaussian, truncated_laplace, \
         truncated_discrete_laplace, randomized_response, unary_encoding, exponential, permute_and_flip, \
-        pure, approx, zcdp, subsampled, group, composed";
+        pure, approx, zcdp, subsampled, group, threshold, without_replacement, renyi, composed";
     assert_refused("core.loss.language", "2*gausian(5)", "there is no loss called `gausian`", 3, names);
 }
 
@@ -132,9 +179,14 @@ fn limits_are_refused_by_name() {
     let digits = refusal(&format!("gaussian({})", "7".repeat(5_001)));
     assert!(digits.1.starts_with("the number is too long (column 1)\n"), "{}", digits.1);
     assert!(digits.1.ends_with("\n  allowed: numbers of up to 10000 characters"), "{}", digits.1);
+    let epsilon = refusal(&format!("renyi(2: {}e9)", "7".repeat(9_992)));
+    assert!(epsilon.1.starts_with("the number is too long (column 10)\n"), "{}", epsilon.1);
+    let orders = refusal(&format!("renyi({}", "2:1,".repeat(1_001)));
+    assert!(orders.1.starts_with("there are too many orders (column 4007)\n"), "{}", orders.1);
+    assert!(orders.1.ends_with("\n  allowed: up to 1000 in one loss"), "{}", orders.1);
     let long = refusal(&" ".repeat((1 << 20) + 1));
     assert_eq!(long.1, "a loss may be at most 1048576 bytes of text, but 1048577 were given");
-    for (code, _) in [deep, many, digits, long] {
+    for (code, _) in [deep, many, digits, epsilon, orders, long] {
         assert_eq!(code, "core.loss.language");
     }
 }

@@ -4,7 +4,7 @@ use PrivacyLoss::*;
 use demur_exact::Rational;
 use proptest::prelude::*;
 
-use crate::privacy_loss::{Part, PrivacyLoss};
+use crate::privacy_loss::{Part, PrivacyLoss, RenyiPoint};
 
 /// Fractions at least 0: short decimals, ordinary ones, doubles, and thousands of digits.
 fn number() -> impl Strategy<Value = Rational> {
@@ -35,6 +35,23 @@ fn count() -> impl Strategy<Value = u64> {
     prop_oneof![Just(1), 1u64..9, 1..=u64::MAX]
 }
 
+/// How often something was paid, never among them.
+fn uses() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => Just(0), 9 => count()]
+}
+
+/// Bounds by increasing order.
+fn points() -> impl Strategy<Value = Vec<RenyiPoint>> {
+    proptest::collection::vec((positive(), number()), 1..5).prop_map(|pairs| {
+        let mut last = Rational::one();
+        let point = |(step, epsilon)| {
+            last = &last + &step;
+            RenyiPoint { order: last.clone(), epsilon }
+        };
+        pairs.into_iter().map(point).collect()
+    })
+}
+
 fn simple_loss() -> impl Strategy<Value = PrivacyLoss> {
     let three = || (positive(), positive(), number());
     prop_oneof![
@@ -59,16 +76,24 @@ fn simple_loss() -> impl Strategy<Value = PrivacyLoss> {
         number().prop_map(|epsilon| UnaryEncoding { epsilon }),
         number().prop_map(|epsilon| Exponential { epsilon }),
         number().prop_map(|epsilon| PermuteAndFlip { epsilon }),
+        points().prop_map(|points| Renyi { points }),
     ]
 }
 
-/// Any loss, also those that only hands can build: sums of nothing, of one, of equal losses.
+/// Any loss, also those that only hands can build: sums of nothing, of one, of equal losses, of
+/// what was never paid.
 fn loss() -> impl Strategy<Value = PrivacyLoss> {
     simple_loss().prop_recursive(6, 24, 4, |inner| {
-        let part = (inner.clone(), count()).prop_map(|(loss, count)| Part { loss, count });
+        let part = (inner.clone(), uses()).prop_map(|(loss, count)| Part { loss, count });
         prop_oneof![
             (count(), inner.clone()).prop_map(|(size, loss)| Group { size, inner: Box::new(loss) }),
-            (share(), inner).prop_map(|(rate, loss)| Subsampled { rate, inner: Box::new(loss) }),
+            (share(), inner.clone()).prop_map(|(rate, loss)| Subsampled { rate, inner: Box::new(loss) }),
+            (share(), inner.clone()).prop_map(|(delta, loss)| Threshold { delta, inner: Box::new(loss) }),
+            (count(), any::<u64>(), inner).prop_map(|(population, drawn, loss)| WithoutReplacement {
+                sample: drawn.min(population),
+                population,
+                inner: Box::new(loss)
+            }),
             proptest::collection::vec(part, 0..4).prop_map(|parts| Composed { parts }),
         ]
     })
@@ -81,11 +106,13 @@ const TEXTS: &[&str] = &[
     "truncated_laplace(epsilon=1, delta=1e-6, sensitivity=2)",
     "subsampled(rate=0.01, group(3, randomized_response(1, categories=4)))",
     "composed() + composed(discrete_gaussian(variance=4, sensitivity_squared=2, dimensions=7))",
+    "threshold(delta=1e-6, laplace(scale=2))*0 + without_replacement(100, population=10000, pure(1))",
+    "renyi(2: 0.1, 8: 1/2)*3",
 ];
 
 /// A text with some characters left out, doubled or put in.
 fn mistaken() -> impl Strategy<Value = String> {
-    let sign = prop::sample::select("()*+-/=,.019eE_ \n\tazµ٣−∞".chars().collect::<Vec<_>>());
+    let sign = prop::sample::select("()*+-/=:,.019eE_ \n\tazµ٣−∞".chars().collect::<Vec<_>>());
     let mistake = (any::<prop::sample::Index>(), 0..3u8, sign);
     let mistakes = proptest::collection::vec(mistake, 1..6);
     (prop::sample::select(TEXTS), mistakes).prop_map(|(text, mistakes)| {
@@ -129,7 +156,7 @@ proptest! {
 
     #[test]
     fn spaces_change_nothing(loss in loss()) {
-        let signs = ["(", ")", "*", "+", "=", ",", "/"];
+        let signs = ["(", ")", "*", "+", "=", ":", ",", "/"];
         let wide = signs.iter().fold(loss.to_string(), |text, sign| text.replace(sign, &format!(" {sign}\n")));
         prop_assert_eq!(wide.parse::<PrivacyLoss>(), Ok(loss));
     }
@@ -140,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_of_our_signs_is_read_or_refused(text in "[a-e()*+=,./0-9 \n-]{0,60}") {
+    fn any_text_of_our_signs_is_read_or_refused(text in "[a-e()*+=:,./0-9 \n-]{0,60}") {
         read_anything(&text)?;
     }
 
