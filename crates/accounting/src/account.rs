@@ -23,6 +23,8 @@ use crate::{AccountingError, Answer, Bounds, Method, classical, renyi};
 #[derive(Clone, Debug)]
 pub struct Account {
     ways: Vec<Way>,
+    /// ε of pure privacy, where there is one and it is a fraction.
+    pure: Option<Rational>,
 }
 
 /// What is asked.
@@ -35,15 +37,23 @@ pub(crate) enum Question<'a> {
 /// The relative width of an interval that needs no second opinion.
 const ENOUGH: f64 = 1e-9;
 
+/// A δ or ε that is as good as 0.
+const NOTHING: f64 = 1e-300;
+
 impl Account {
     /// The account of a loss.
     pub fn of(loss: &PrivacyLoss) -> Result<Self, AccountingError> {
-        Ok(Self::of_terms(Terms::of(loss)?))
+        Ok(Self { pure: loss.pure_epsilon(), ..Self::of_terms(Terms::of(loss)?) })
     }
 
     pub(crate) fn of_terms(terms: Terms) -> Self {
         let reversed = (!terms.symmetric()).then(|| Way::new(terms.reversed()));
-        Self { ways: std::iter::once(Way::new(terms)).chain(reversed).collect() }
+        Self { ways: std::iter::once(Way::new(terms)).chain(reversed).collect(), pure: None }
+    }
+
+    /// With the person removed.
+    pub(crate) fn first(&self) -> &Way {
+        &self.ways[0]
     }
 
     /// The least δ with which the composition is (ε, δ)-private.
@@ -72,8 +82,23 @@ impl Account {
         Ok(Answer { bounds: self.honest(bounds), method, reason: "it was asked for".to_owned() })
     }
 
+    /// The answer that follows from Σε alone: δ(ε) = 0 from there on, and ε(0) is just that.
+    fn by_pure(&self, question: Question<'_>) -> Option<Answer> {
+        let pure = self.pure.as_ref().filter(|_| self.ways[0].terms.tight)?;
+        let bounds = match question {
+            Question::Delta { epsilon } if epsilon >= pure => Bounds::new(0.0, 0.0),
+            Question::Epsilon { delta } if delta.is_zero() => Bounds::new(pure.to_f64_down(), pure.to_f64_up()),
+            _ => return None,
+        };
+        let reason = "no loss is larger than the sum of the largest".to_owned();
+        Some(Answer { bounds, method: Method::Closed, reason })
+    }
+
     fn best(&self, question: Question<'_>) -> Result<Answer, AccountingError> {
         question.check()?;
+        if let Some(answer) = self.by_pure(question) {
+            return Ok(answer);
+        }
         let (method, reason) = self.ways[0].choice();
         let mut worst = Bounds::new(0.0, 0.0);
         let mut used = (method, reason);
@@ -82,12 +107,13 @@ impl Account {
                 continue;
             }
             let bounds = match ask(way, method, question) {
-                Ok(bounds) if bounds.relative_width() < ENOUGH || method == Method::Renyi => bounds,
+                Ok(bounds) if bounds.relative_width() < ENOUGH || bounds.upper < NOTHING || matches!(method, Method::Renyi | Method::Grid) => bounds,
                 Err(error) if error.code() != "accounting.unproven" => return Err(error),
                 // A rough bound will do for the direction that does not count.
                 _ if worst.lower > 0.0 && renyi::rough(way, question).is_some_and(|bound| bound <= worst.lower) => {
                     continue;
                 }
+                _ if renyi::rough(way, question).is_some_and(|bound| bound < NOTHING) => Bounds::new(0.0, NOTHING),
                 tried => {
                     used = (Method::Grid, "no decay of the moments can be proven for so few losses");
                     let grid = ask(way, Method::Grid, question)?;
@@ -148,12 +174,7 @@ impl Question<'_> {
 fn ask(way: &Way, method: Method, question: Question<'_>) -> Result<Bounds, AccountingError> {
     match method {
         Method::Closed | Method::Lattice | Method::Inversion | Method::Grid => {
-            if way.terms.rho > Rational::zero() || !way.terms.curves.is_empty() {
-                return Err(AccountingError::new(
-                    "accounting.no-law",
-                    "some losses are known only by their Rényi divergences, which have no exact law; use renyi or zcdp",
-                ));
-            }
+            way.must_have_laws()?;
             match question {
                 Question::Delta { epsilon } => way.delta(method, epsilon),
                 Question::Epsilon { delta } => way.epsilon(method, delta),

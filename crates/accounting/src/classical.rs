@@ -17,7 +17,7 @@
 use demur_exact::{Rational, gaussian_sigma};
 
 use crate::account::{Account, Question};
-use crate::law::{Atom, Base, Direction, Law, Pieces, Sampling, Terms, profile};
+use crate::law::{Atom, Base, Law, Pieces, Terms, profile};
 use crate::solve::least_epsilon;
 use crate::way::Way;
 use crate::{AccountingError, Bounds, Method, renyi};
@@ -169,9 +169,4 @@ pub(crate) fn mu_of_pure(epsilon: f64) -> f64 {
         Ok(delta) if delta < Rational::one() => gaussian_sigma(&Rational::zero(), &delta).recip() * (1.0 + 1e-12),
         _ => f64::INFINITY,
     }
-}
-
-/// ln(1 + q(e^ε − 1)): what a pure loss costs on a sample.
-pub(crate) fn sampled_epsilon(rate: f64, epsilon: f64) -> f64 {
-    Sampling { rate, direction: Direction::Remove }.loss(epsilon) * (1.0 + 1e-14)
 }

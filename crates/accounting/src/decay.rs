@@ -93,14 +93,14 @@ fn part(flat: &Flat, sampling: Option<&Sampling>, tilt: f64, whole: f64) -> Opti
 fn sampled_gaussian(mu: f64, sampling: &Sampling, tilt: f64, moment: f64) -> Decay {
     const ROOT_TWO_PI: f64 = 2.506_628_274_631_000_5;
     let power = match sampling.direction {
-        Direction::Remove => tilt + 1.0,
+        Direction::Remove | Direction::Replace => tilt + 1.0,
         Direction::Add => -tilt,
     };
     // How fast (ln f)′ itself can change, and a cell small enough for that.
     let bend = 1.0 + (power.abs() + 1.0) * mu * mu / 4.0;
     let cell = (0.25f64).min(0.5 / bend.sqrt());
     let right = match sampling.direction {
-        Direction::Remove => (tilt + 1.0) * mu + 6.0,
+        Direction::Remove | Direction::Replace => (tilt + 1.0) * mu + 6.0,
         Direction::Add => 6.0,
     };
     let mut decay = Decay::default();

@@ -55,7 +55,7 @@ pub(crate) struct Grid {
 
 impl Grid {
     /// For δ of about e^`log_delta`, with the line of the [inversion](crate::inversion) at `tilt`.
-    pub(crate) fn new(sum: &Sum, tilt: f64, log_delta: f64) -> Self {
+    pub(crate) fn new(sum: &Sum, tilt: f64, log_delta: f64) -> Option<Self> {
         let tilt = 0.6 * tilt;
         let distance = (25.0 - log_delta) / tilt;
         let uses = sum.uses() + f64::from(u8::from(sum.mu_squared > 0.0));
@@ -64,13 +64,38 @@ impl Grid {
         let cells = sum.terms.iter().filter_map(|(law, _)| law.top()).fold(80.0 / tilt, f64::max);
         let step = align(sum, (distance / f64::from(1u32 << size)).max(cells / MOST_CELLS));
         let goal = (log_delta - 28.0 - uses.ln()).exp();
+        Self::compose(sum, Shape { step, tilt, size, goal, floor: -80.0 / tilt })
+    }
+
+    /// The law itself, untilted, on a circle around its mean; for pictures.
+    pub(crate) fn plain(sum: &Sum, low: f64, high: f64) -> Option<Self> {
+        let size = 16;
+        let step = align(sum, (high - low) / f64::from(1u32 << size));
+        Self::compose(sum, Shape { step, tilt: 0.0, size, goal: 1e-12, floor: low.min(0.0) * 2.0 - 1.0 })
+    }
+
+    /// Grid points from one loss to another with their probabilities, when there is no tilt.
+    pub(crate) fn probabilities(&self, low: f64, high: f64) -> impl Iterator<Item = (f64, f64)> {
+        let n = self.circle.len() as i64;
+        let ends = ((low / self.step).ceil() as i64, (high / self.step).floor() as i64);
+        (ends.0..=ends.1.min(ends.0 + n - 1)).map(move |index| {
+            (index as f64 * self.step, self.circle[index.rem_euclid(n) as usize])
+        })
+    }
+
+    /// `None` when that would take more cells than there should be.
+    fn compose(sum: &Sum, shape: Shape) -> Option<Self> {
+        let Shape { step, tilt, size, goal, floor } = shape;
         let n = 1usize << size;
         let mut planner = FftPlanner::new();
         let (forward, backward) = (planner.plan_fft_forward(n), planner.plan_fft_inverse(n));
         let mut product = vec![Complex64::ONE; n];
         let mut grid = Self { step, tilt, log_scale: 0.0, circle: vec![], error: 0.0, infinite: 0.0 };
         for (law, count) in sum.all() {
-            let cells = Cells::of(&law, step, goal, -80.0 / tilt);
+            let mut cells = Cells::of(&law, step, goal, floor)?;
+            if law.is_mirrored() {
+                cells.mirror();
+            }
             grid.infinite += cells.beyond * count;
             let (mut circle, log_total) = cells.tilted(tilt, n);
             grid.log_scale += count * log_total;
@@ -85,7 +110,7 @@ impl Grid {
         let norm = grid.circle.iter().map(|p| p * p).sum::<f64>().sqrt();
         // Errors of all transforms, relative to the norms of what is transformed (at most 1 each).
         grid.error = (grid.error + 16.0 * UNIT * f64::from(size)) * (norm + 1.0 / (n as f64).sqrt());
-        grid
+        Some(grid)
     }
 
     /// An upper bound on δ(ε).
@@ -115,6 +140,19 @@ impl Grid {
     }
 }
 
+/// What a circle is made for.
+#[derive(Clone, Copy)]
+struct Shape {
+    step: f64,
+    tilt: f64,
+    /// log₂ of the number of points.
+    size: u32,
+    /// The probability that may be counted as infinite loss.
+    goal: f64,
+    /// Losses below are raised to it.
+    floor: f64,
+}
+
 /// A step close to the given one of which the largest atom is a multiple.
 fn align(sum: &Sum, step: f64) -> f64 {
     let atoms = |law: &Law| law.pieces().and_then(|pieces| pieces.atoms.iter().map(|atom| atom.loss.clone()).max());
@@ -137,7 +175,7 @@ struct Cells {
 
 impl Cells {
     /// Losses below `floor`, which the tilt makes negligible, are raised to it.
-    fn of(law: &Law, step: f64, goal: f64, floor: f64) -> Self {
+    fn of(law: &Law, step: f64, goal: f64, floor: f64) -> Option<Self> {
         match (&law.base, &law.sampling) {
             (Base::Gaussian { mu_squared }, sampling) => {
                 gaussian(mu_squared.to_f64().sqrt(), sampling.as_ref(), step, goal, floor)
@@ -146,10 +184,11 @@ impl Cells {
         }
     }
 
-    fn empty(step: f64, low: f64, high: f64) -> Self {
+    fn empty(step: f64, low: f64, high: f64) -> Option<Self> {
         let first = (low / step).floor() as i64 - 1;
         let last = (high / step).ceil() as i64 + 1;
-        Self { step, first, masses: vec![0.0; (last - first + 1) as usize], beyond: 0.0 }
+        let sensible = step > 0.0 && (high - low) / step < 4.0 * MOST_CELLS && (low.abs() + high.abs()) / step < 1e15;
+        sensible.then(|| Self { step, first, masses: vec![0.0; (last - first + 1) as usize], beyond: 0.0 })
     }
 
     /// Adds a cell of masses p under P and w under Q, from index `left` to the next.
@@ -173,6 +212,20 @@ impl Cells {
         }
     }
 
+    /// Keeps the positive losses, gives −ℓ e^(−ℓ) times the probability of ℓ, and puts the rest at 0.
+    fn mirror(&mut self) {
+        let last = self.first + self.masses.len() as i64 - 1;
+        let mut masses = vec![0.0; (2 * last + 1).max(1) as usize];
+        for index in 1..=last {
+            let mass = self.masses.get((index - self.first) as usize).copied().unwrap_or(0.0);
+            masses[(last + index) as usize] = mass;
+            masses[(last - index) as usize] = mass * libm::exp(-(index as f64) * self.step);
+        }
+        let rest = 1.0 - masses.iter().sum::<f64>() - self.beyond;
+        masses[last.max(0) as usize] = rest.max(0.0) * (1.0 + 4.0 * UNIT) + 1e-15;
+        (self.first, self.masses) = (-last.max(0), masses);
+    }
+
     /// Tilted, divided by the total, laid on a circle; and the ln of the total.
     fn tilted(&self, tilt: f64, n: usize) -> (Vec<Complex64>, f64) {
         let log = |index: usize| tilt * self.step * (self.first + index as i64) as f64;
@@ -193,7 +246,7 @@ impl Cells {
 }
 
 /// Gaussian noise, sampled or not (then the rate is 1).
-fn gaussian(mu: f64, sampling: Option<&Sampling>, step: f64, goal: f64, floor: f64) -> Cells {
+fn gaussian(mu: f64, sampling: Option<&Sampling>, step: f64, goal: f64, floor: f64) -> Option<Cells> {
     let rate = sampling.map_or(1.0, |sampling| sampling.rate);
     let add = sampling.is_some_and(|sampling| sampling.direction == Direction::Add);
     // x where ln r(x) = ℓ; −∞ where there is none.
@@ -209,7 +262,7 @@ fn gaussian(mu: f64, sampling: Option<&Sampling>, step: f64, goal: f64, floor: f
         false => (loss_at(-reach), loss_at(mu + reach)),
         true => (-loss_at(reach), -loss_at(-reach)),
     };
-    let mut cells = Cells::empty(step, low.max(floor), high);
+    let mut cells = Cells::empty(step, low.max(floor), high)?;
     let count = cells.masses.len() as i64;
     let edge = |index: i64| {
         let loss = index as f64 * step;
@@ -240,11 +293,11 @@ fn gaussian(mu: f64, sampling: Option<&Sampling>, step: f64, goal: f64, floor: f
     for mass in &mut cells.masses {
         *mass *= 1.0 + 4.0 * UNIT;
     }
-    cells
+    Some(cells)
 }
 
 /// Atoms and stretches, sampled or not.
-fn of_pieces(law: &Law, pieces: &Pieces, sampling: Option<&Sampling>, step: f64, floor: f64) -> Cells {
+fn of_pieces(law: &Law, pieces: &Pieces, sampling: Option<&Sampling>, step: f64, floor: f64) -> Option<Cells> {
     let sampled = |loss: f64| sampling.map_or(loss, |sampling| sampling.loss(loss));
     let mass = |loss: f64, p: f64| sampling.map_or(p, |sampling| sampling.probability(loss, p));
     let mut atoms: Vec<_> = pieces.atoms.iter().map(|atom| (atom.loss.to_f64(), atom.probability)).map(|(loss, p)| (sampled(loss), mass(loss, p))).collect();
@@ -254,7 +307,7 @@ fn of_pieces(law: &Law, pieces: &Pieces, sampling: Option<&Sampling>, step: f64,
     let ends = pieces.flats.iter().flat_map(|flat| [sampled(flat.low), sampled(flat.high)]);
     let all: Vec<f64> = atoms.iter().map(|atom| atom.0).chain(ends).collect();
     let (low, high) = all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
-    let mut cells = Cells::empty(step, low.max(floor), high);
+    let mut cells = Cells::empty(step, low.max(floor), high)?;
     let lowest = cells.first as f64 * step;
     let finite = 1.0 - law.infinite();
     for (loss, p) in atoms {
@@ -283,11 +336,11 @@ fn of_pieces(law: &Law, pieces: &Pieces, sampling: Option<&Sampling>, step: f64,
             let (p, q) = (height * libm::exp(middle / 2.0), height * libm::exp(-middle / 2.0));
             let (p, w) = match sampling {
                 None => (p, q),
-                Some(Sampling { rate, direction: Direction::Remove }) => ((1.0 - rate) * q + rate * p, q),
+                Some(Sampling { rate, direction: Direction::Remove | Direction::Replace }) => ((1.0 - rate) * q + rate * p, q),
                 Some(Sampling { rate, direction: Direction::Add }) => (q, (1.0 - rate) * q + rate * p),
             };
             if below { cells.masses[0] += p / finite } else { cells.add(index, p / finite, w / finite) }
         }
     }
-    cells
+    Some(cells)
 }

@@ -12,6 +12,10 @@
 //! Poisson [`Sampling`] the pair becomes ((1 − q)Q + qP, Q) when the person is removed and the
 //! reverse when the person is added.
 //!
+//! In a sample without replacement, with neighbours by replacement, the profile for ε ≥ 0 is that of the pair
+//! with the person removed, and both directions are the same: the law of positive losses is that pair's, and
+//! a loss of −ℓ is e^(−ℓ) times as likely as ℓ, for the rest of the probability is at 0.
+//!
 //! **Symmetry.** Without sampling every law here stays the same when P and Q are exchanged, so
 //! the probability under Q that P is zero is also `infinite`.
 //!
@@ -79,6 +83,8 @@ pub(crate) enum Direction {
     Remove,
     /// Q has the person, P does not.
     Add,
+    /// One person's record is replaced by another's, in a sample of fixed size.
+    Replace,
 }
 
 impl Law {
@@ -90,9 +96,14 @@ impl Law {
         };
         match &self.sampling {
             None => infinite,
-            Some(Sampling { rate, direction: Direction::Remove }) => rate * infinite,
+            Some(Sampling { rate, direction: Direction::Remove | Direction::Replace }) => rate * infinite,
             Some(Sampling { direction: Direction::Add, .. }) => 0.0,
         }
+    }
+
+    /// Whether the law is known by its profile for ε ≥ 0 alone.
+    pub(crate) fn is_mirrored(&self) -> bool {
+        self.sampling.as_ref().is_some_and(|sampling| sampling.direction == Direction::Replace)
     }
 
     /// μ² when the law is Gaussian and not sampled.
@@ -118,6 +129,7 @@ impl Law {
             direction: match sampling.direction {
                 Direction::Remove => Direction::Add,
                 Direction::Add => Direction::Remove,
+                Direction::Replace => Direction::Replace,
             },
         });
         Self { base: self.base.clone(), sampling }
@@ -129,7 +141,7 @@ impl Sampling {
     pub(crate) fn loss(&self, loss: f64) -> f64 {
         let sampled = libm::log1p(self.rate * libm::expm1(loss));
         match self.direction {
-            Direction::Remove => sampled,
+            Direction::Remove | Direction::Replace => sampled,
             Direction::Add => -sampled,
         }
     }
@@ -138,7 +150,7 @@ impl Sampling {
     pub(crate) fn probability(&self, loss: f64, probability: f64) -> f64 {
         let other = probability * libm::exp(-loss);
         match self.direction {
-            Direction::Remove => other * (1.0 + self.rate * libm::expm1(loss)),
+            Direction::Remove | Direction::Replace => other * (1.0 + self.rate * libm::expm1(loss)),
             Direction::Add => other,
         }
     }
@@ -147,7 +159,7 @@ impl Sampling {
     pub(crate) fn vanishing(&self, vanishing: f64) -> (f64, f64) {
         let loss = libm::log1p(-self.rate);
         match self.direction {
-            Direction::Remove => (loss, (1.0 - self.rate) * vanishing),
+            Direction::Remove | Direction::Replace => (loss, (1.0 - self.rate) * vanishing),
             Direction::Add => (-loss, vanishing),
         }
     }

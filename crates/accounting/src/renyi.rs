@@ -27,6 +27,7 @@ use crate::{AccountingError, Bounds, Method};
 
 /// D_α in one direction.
 pub(crate) fn divergence(way: &Way, order: &Rational) -> Result<Bounds, AccountingError> {
+    way.must_have_moments()?;
     let c = (order - &Rational::one()).to_f64();
     if c.is_nan() || c <= 0.0 || c > 1e6 {
         return Err(AccountingError::new(
@@ -79,6 +80,7 @@ pub(crate) fn rough(way: &Way, question: Question<'_>) -> Option<f64> {
 
 /// δ(ε) or ε(δ) by the best order.
 pub(crate) fn bounds(way: &Way, question: Question<'_>) -> Result<Bounds, AccountingError> {
+    way.must_have_moments()?;
     match question {
         Question::Delta { epsilon } => {
             let e = epsilon.to_f64_down();

@@ -36,6 +36,28 @@ impl Way {
         Self { terms, sum, points, two_points }
     }
 
+    /// Refuses losses whose Rényi divergences are not computed.
+    pub(crate) fn must_have_moments(&self) -> Result<(), AccountingError> {
+        if !self.mirrored() {
+            return Ok(());
+        }
+        Err(AccountingError::new(
+            "accounting.no-moments",
+            "losses in samples without replacement are known by their profiles; there is no Rényi divergence for them here",
+        ))
+    }
+
+    /// Refuses losses of which only Rényi divergences are known.
+    pub(crate) fn must_have_laws(&self) -> Result<(), AccountingError> {
+        if self.terms.rho.is_zero() && self.terms.curves.is_empty() {
+            return Ok(());
+        }
+        Err(AccountingError::new(
+            "accounting.no-law",
+            "some losses are known only by their Rényi divergences, which have no exact law; use renyi or zcdp",
+        ))
+    }
+
     /// The method that is exact and fastest, and why.
     pub(crate) fn choice(&self) -> (Method, &'static str) {
         if self.terms.rho > Rational::zero() || !self.terms.curves.is_empty() {
@@ -46,6 +68,9 @@ impl Way {
         }
         if self.sum.terms.is_empty() {
             return (Method::Closed, "Gaussian noise composes to Gaussian noise");
+        }
+        if self.mirrored() {
+            return (Method::Grid, "losses in samples without replacement are known by their profiles");
         }
         match &self.points {
             Some(points) if points.count <= MOST_POINTS => {
@@ -62,6 +87,10 @@ impl Way {
         let by_laws = self.terms.rho.is_zero() && self.terms.curves.is_empty() && self.lost().upper == 0.0;
         let bounded = by_laws && self.top().is_some_and(|top| top <= known.lower);
         bounded && matches!(question, Question::Epsilon { .. })
+    }
+
+    fn mirrored(&self) -> bool {
+        self.terms.laws.iter().any(|(law, _)| law.is_mirrored())
     }
 
     /// δ(ε), by a method that composes laws.
@@ -91,6 +120,9 @@ impl Way {
         let within = &(delta - &exact(lost.upper)) / &exact((1.0 - lost.upper).max(f64::MIN_POSITIVE));
         if !within.is_positive() || within.is_zero() {
             return self.epsilon_of_nothing(delta);
+        }
+        if method == Method::Closed {
+            self.closed(&Rational::zero())?;
         }
         let highest = self.top().unwrap_or(HIGHEST);
         let profile = |tried: &Rational| self.delta(method, tried).unwrap_or(Bounds::new(0.0, 1.0));
@@ -147,7 +179,7 @@ impl Way {
         ))
     }
 
-    fn table(&self) -> Option<crate::lattice::Table> {
+    pub(crate) fn table(&self) -> Option<crate::lattice::Table> {
         let points = self.points.as_ref().filter(|points| points.count <= MOST_POINTS)?;
         points.table(&self.terms)
     }
@@ -159,11 +191,17 @@ impl Way {
     }
 
     fn line_delta(&self, epsilon: f64, lattice: Option<Lattice>) -> Result<Bounds, AccountingError> {
+        if self.mirrored() {
+            return Err(unproven());
+        }
         let line = self.sum.line_for_epsilon(epsilon, lattice).ok_or_else(unproven)?;
         Ok(line.delta(epsilon))
     }
 
     fn line_epsilon(&self, within: &Rational, lattice: Option<Lattice>) -> Result<Bounds, AccountingError> {
+        if self.mirrored() {
+            return Err(unproven());
+        }
         let line = self.sum.line_for_delta(within.to_f64_down().max(f64::MIN_POSITIVE).ln(), lattice).ok_or_else(unproven)?;
         line.epsilon(within.to_f64_down(), within.to_f64_up() * (1.0 + 1e-15)).ok_or_else(unproven)
     }
@@ -173,7 +211,8 @@ impl Way {
         let saddle = self.sum.saddle_for_epsilon(epsilon);
         let (tilt, log_delta) = saddle.or(self.top().map(|_| (f64::INFINITY, -30.0))).ok_or_else(unproven)?;
         let tilt = tilt.min(self.highest_tilt());
-        Ok(Bounds::new(0.0, Grid::new(&self.sum, tilt, log_delta).delta_up(epsilon)))
+        let grid = Grid::new(&self.sum, tilt, log_delta).ok_or_else(unproven)?;
+        Ok(Bounds::new(0.0, grid.delta_up(epsilon)))
     }
 
     fn grid_epsilon(&self, within: &Rational, delta: &Rational) -> Result<Bounds, AccountingError> {
@@ -181,7 +220,7 @@ impl Way {
         let saddle = self.sum.saddle_for_delta(log_delta);
         let (tilt, guess) = saddle.or(self.top().map(|top| (f64::INFINITY, top))).ok_or_else(unproven)?;
         let tilt = tilt.min(self.highest_tilt());
-        let grid = Grid::new(&self.sum, tilt, log_delta);
+        let grid = Grid::new(&self.sum, tilt, log_delta).ok_or_else(unproven)?;
         let profile = |tried: &Rational| {
             let upper = grid.delta_up(tried.to_f64_down());
             self.with_infinite(Bounds::new(upper, upper))
@@ -270,7 +309,7 @@ fn rough_epsilon(law: &Law, delta: f64) -> Option<f64> {
     let outer = |epsilon: f64| {
         let rise = libm::expm1(epsilon);
         match sampling.direction {
-            crate::law::Direction::Remove => sampling.rate * inner(libm::log1p(rise / sampling.rate)),
+            crate::law::Direction::Remove | crate::law::Direction::Replace => sampling.rate * inner(libm::log1p(rise / sampling.rate)),
             crate::law::Direction::Add => {
                 let beta = sampling.rate - (1.0 - sampling.rate) * rise;
                 if beta > 0.0 { beta * inner((sampling.rate / beta).ln() + epsilon) } else { 0.0 }

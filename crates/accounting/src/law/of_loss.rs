@@ -52,15 +52,22 @@ impl Terms {
 
     fn add(&mut self, leaf: &Leaf, count: u64) -> Result<(), AccountingError> {
         let base = match &leaf.loss {
+            // A sample never costs more than everybody.
             PrivacyLoss::ZeroConcentrated { rho } => {
                 let group = Rational::from(leaf.group);
                 self.rho = &self.rho + &(&(rho * &group.square()) * &Rational::from(count));
                 return Ok(());
             }
+            PrivacyLoss::Renyi { points } => {
+                let points = points.iter().map(|point| (point.order.clone(), point.epsilon.clone())).collect();
+                self.curves.push((points, count));
+                return Ok(());
+            }
             loss => base(loss, leaf.group)?,
         };
         let rate = leaf.rate.to_f64();
-        let sampling = (rate < 1.0).then_some(Sampling { rate, direction: Direction::Remove });
+        let direction = if leaf.fixed_size { Direction::Replace } else { Direction::Remove };
+        let sampling = (rate < 1.0).then_some(Sampling { rate, direction });
         let law = Law { base, sampling };
         if !law.is_nothing() {
             self.laws.push((law, count));
@@ -70,7 +77,7 @@ impl Terms {
 
     /// Whether both directions are the same.
     pub(crate) fn symmetric(&self) -> bool {
-        self.laws.iter().all(|(law, _)| law.sampling.is_none())
+        self.laws.iter().all(|(law, _)| law.sampling.is_none() || law.is_mirrored())
     }
 
     /// The same with the person added instead of removed.
@@ -101,6 +108,8 @@ struct Leaf {
     loss: PrivacyLoss,
     group: u64,
     rate: Rational,
+    /// Whether the sample is drawn without replacement.
+    fixed_size: bool,
 }
 
 #[derive(Default)]
@@ -125,6 +134,16 @@ impl Leaves {
                 }
                 Ok(())
             }
+            PrivacyLoss::Threshold { delta, inner } => {
+                let shown = PrivacyLoss::Approximate { epsilon: Rational::zero(), delta: delta.clone() };
+                self.add(inner, count, group, rate)?;
+                self.add(&shown, count, group, rate)
+            }
+            PrivacyLoss::Renyi { .. } if group > 1 => Err(AccountingError::new(
+                "accounting.group",
+                "a Rényi curve says nothing tight about groups; state the curve of the group itself",
+            )),
+            PrivacyLoss::WithoutReplacement { .. } => self.without_replacement(loss, count, group, rate),
             PrivacyLoss::Group { size, inner } => self.add(inner, count, times(group, *size)?, rate),
             PrivacyLoss::Subsampled { rate: own, inner } => self.add(inner, count, group, &(rate * own)),
             PrivacyLoss::RandomizedResponse { .. } | PrivacyLoss::UnaryEncoding { .. } if *rate == Rational::one() => {
@@ -140,10 +159,14 @@ impl Leaves {
     }
 
     fn leaf(&mut self, loss: PrivacyLoss, count: u64, group: u64, rate: Rational) -> Result<(), AccountingError> {
-        if matches!(loss, PrivacyLoss::DiscreteGaussian { dimensions: 2.., .. }) {
+        let curve = matches!(loss, PrivacyLoss::ZeroConcentrated { .. } | PrivacyLoss::Renyi { .. });
+        if matches!(loss, PrivacyLoss::DiscreteGaussian { dimensions: 2.., .. }) || (curve && rate < Rational::one()) {
             self.tight = Some(false);
         }
-        let leaf = Leaf { loss, group, rate };
+        self.count(Leaf { loss, group, rate, fixed_size: false }, count)
+    }
+
+    fn count(&mut self, leaf: Leaf, count: u64) -> Result<(), AccountingError> {
         match self.counts.get_mut(&leaf) {
             Some(known) => *known = known.checked_add(count).ok_or_else(too_many)?,
             None => {
@@ -152,6 +175,24 @@ impl Leaves {
             }
         }
         Ok(())
+    }
+
+    fn without_replacement(&mut self, loss: &PrivacyLoss, count: u64, group: u64, rate: &Rational) -> Result<(), AccountingError> {
+        let PrivacyLoss::WithoutReplacement { sample, population, inner } = loss else { return Ok(()) };
+        let alone = group == 1 && *rate == Rational::one();
+        let one = match all_gaussian(inner) {
+            Some(l2_squared) => PrivacyLoss::Gaussian { variance: Rational::one(), l2_squared },
+            None => inner.as_ref().clone(),
+        };
+        let nested = is_single(&one);
+        if !(alone && nested) {
+            return Err(AccountingError::new(
+                "accounting.shared-sample",
+                "a sample without replacement is accounted for around one mechanism, for one person, and in no other sample",
+            ));
+        }
+        let share = &Rational::from(*sample) / &Rational::from(*population);
+        self.count(Leaf { loss: one, group, rate: share, fixed_size: true }, count)
     }
 
     /// Several mechanisms on one sample: one mechanism, if they can be said as one.
@@ -170,6 +211,16 @@ impl Leaves {
              but these are neither; write a sample of its own for each",
         ))
     }
+}
+
+/// Whether a loss is one mechanism for one person on all data.
+fn is_single(loss: &PrivacyLoss) -> bool {
+    use PrivacyLoss::{Composed, Group, Renyi, Subsampled, Threshold, WithoutReplacement, ZeroConcentrated};
+    !matches!(
+        loss,
+        Composed { .. } | Group { .. } | Renyi { .. } | Subsampled { .. } | Threshold { .. } | WithoutReplacement { .. }
+            | ZeroConcentrated { .. }
+    )
 }
 
 /// Σ Δ²/σ² when a composition consists of Gaussian noise only.

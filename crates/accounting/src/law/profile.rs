@@ -33,7 +33,7 @@ pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
     let Sampling { rate, direction } = *sampling;
     let rise = libm::expm1(epsilon);
     match direction {
-        Direction::Remove => {
+        Direction::Remove | Direction::Replace => {
             let inside = libm::log1p(rise / rate);
             scale(unsampled(&law.base, &Distance::near(inside)), rate)
         }

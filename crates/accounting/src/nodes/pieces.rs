@@ -35,7 +35,7 @@ pub(super) fn nodes(pieces: &Pieces, sampling: Option<&Sampling>, reach: Reach) 
     let mut finite = 1.0 - pieces.infinite;
     if let Some(sampling) = sampling {
         finite = match sampling.direction {
-            Direction::Remove => 1.0 - sampling.rate * pieces.infinite,
+            Direction::Remove | Direction::Replace => 1.0 - sampling.rate * pieces.infinite,
             Direction::Add => 1.0,
         };
         if pieces.infinite > 0.0 {
@@ -50,7 +50,7 @@ pub(super) fn nodes(pieces: &Pieces, sampling: Option<&Sampling>, reach: Reach) 
     // What Q has on finite losses: all, but where the person is added the part that is P's alone.
     nodes.imbalance = match sampling {
         None => 0.0,
-        Some(Sampling { rate, direction: Direction::Remove }) => -rate * pieces.infinite / finite,
+        Some(Sampling { rate, direction: Direction::Remove | Direction::Replace }) => -rate * pieces.infinite / finite,
         Some(Sampling { rate, direction: Direction::Add }) => rate * pieces.infinite,
     };
     nodes

@@ -39,7 +39,7 @@ pub(super) fn nodes(mu: f64, sampling: &Sampling, reach: Reach) -> Nodes {
         let loss = libm::log1p(excess);
         let density = step * INVERSE_ROOT_TWO_PI * libm::exp(-x * x / 2.0);
         let (weight, loss) = match sampling.direction {
-            Direction::Remove => (density * (1.0 + excess), loss),
+            Direction::Remove | Direction::Replace => (density * (1.0 + excess), loss),
             Direction::Add => (density, -loss),
         };
         if weight < negligible && weight * libm::exp(reach.tilt * loss) < negligible {
@@ -68,7 +68,7 @@ fn step(mu: f64, direction: Direction, reach: Reach) -> f64 {
     let widest = STRIP * PI / mu;
     let strip = (2.0 * digits).sqrt().min(widest);
     let branch = match direction {
-        Direction::Remove => 0.0,
+        Direction::Remove | Direction::Replace => 0.0,
         Direction::Add => -reach.tilt * (mu * strip / 2.0).cos().ln() / strip,
     };
     let rate = digits / strip + strip / 2.0 + reach.frequency * mu + branch;
@@ -80,7 +80,7 @@ fn ends(mu: f64, sampling: &Sampling, reach: Reach) -> (f64, f64) {
     let digits = -(reach.tolerance / 16.0).ln();
     let plain = (2.0 * digits).sqrt();
     match sampling.direction {
-        Direction::Remove => (-plain, right_end(mu, sampling.rate, reach)),
+        Direction::Remove | Direction::Replace => (-plain, right_end(mu, sampling.rate, reach)),
         // r^(−c) ≤ (1 − q)^(−c) on the left
         Direction::Add => {
             let growth = -reach.tilt * libm::log1p(-sampling.rate);
