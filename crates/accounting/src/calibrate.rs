@@ -293,12 +293,14 @@ fn most_steps(target: &Target, setting: &Setting) -> Result<Calibrated, Accounti
             "already a single use costs more than the guarantee allows; use more noise or a smaller sample",
         ));
     }
-    let (mut low, mut high) = (1u64, 2u64);
-    while private(high)? {
-        (low, high) = (high, high * 2);
-        if high > 1 << 50 {
-            break;
-        }
+    // Few uses take longest to account for: look for the bracket from above.
+    let (mut low, mut high) = (1u64, 1u64 << 12);
+    while high < 1 << 50 && private(high)? {
+        (low, high) = (high, high * 8);
+    }
+    while high - low > 64 && low == 1 {
+        let middle = high / 8;
+        if private(middle)? { low = middle } else { high = middle }
     }
     while high - low > 1 {
         let middle = low + (high - low) / 2;
@@ -359,7 +361,7 @@ impl Search<'_> {
     fn run(&self, guess: f64, highest: f64) -> Result<(f64, f64), AccountingError> {
         let (mut good, mut bad) = self.bracket(guess.min(highest), highest)?;
         for round in 0..80 {
-            if (good.0 / bad.0).ln().abs() < 1e-11 {
+            if (good.0 / bad.0).ln().abs() < 1e-10 {
                 break;
             }
             let secant = interpolate(good, bad);
@@ -368,8 +370,11 @@ impl Search<'_> {
             let tried = if within && round % 3 != 2 { secant } else { middle };
             let point = (tried, self.miss(tried)?);
             if point.1 <= 0.0 { good = point } else { bad = point }
+            if (good.0 / bad.0).ln().abs() < 1e-10 {
+                break;
+            }
             // From the side that is now close, look just across.
-            let near = tried * (1.0 + if (point.1 <= 0.0) == self.falling { -5e-12 } else { 5e-12 });
+            let near = tried * (1.0 + if (point.1 <= 0.0) == self.falling { -5e-11 } else { 5e-11 });
             let across = (near, self.miss(near)?);
             if across.1 <= 0.0 && better(across.0, good.0, self.falling) {
                 good = across;

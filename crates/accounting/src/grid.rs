@@ -37,7 +37,7 @@ const SIZES: std::ops::RangeInclusive<u32> = 12..=22;
 /// The most cells from 0 to the largest loss.
 const MOST_CELLS: f64 = 4e6;
 /// How much discretising may add, relatively.
-const GOAL: f64 = 3e-10;
+const GOAL: f64 = 1e-10;
 
 /// A composition on a circle of grid points.
 pub(crate) struct Grid {
@@ -186,7 +186,7 @@ impl Cells {
 
     fn empty(step: f64, low: f64, high: f64) -> Option<Self> {
         let first = (low / step).floor() as i64 - 1;
-        let last = (high / step).ceil() as i64 + 1;
+        let last = (high.max(low) / step).ceil() as i64 + 1;
         let sensible = step > 0.0 && (high - low) / step < 4.0 * MOST_CELLS && (low.abs() + high.abs()) / step < 1e15;
         sensible.then(|| Self { step, first, masses: vec![0.0; (last - first + 1) as usize], beyond: 0.0 })
     }

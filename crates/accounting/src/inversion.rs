@@ -127,8 +127,13 @@ impl Sum {
         Bounds::new((value - error).max(0.0), value + error)
     }
 
+    /// ln F(c), as the lines are scaled by.
+    pub(crate) fn log_scale(&self, tilt: f64) -> f64 {
+        RealMoments::new(self).at(tilt).log_moment
+    }
+
     /// Beyond this tilt only the largest loss is left of a bounded law.
-    fn highest_tilt(&self) -> f64 {
+    pub(crate) fn highest_tilt(&self) -> f64 {
         let tops = self.terms.iter().map(|(law, _)| law.top()).collect::<Option<Vec<_>>>();
         let bounded = tops.filter(|_| self.mu_squared == 0.0);
         bounded.map_or(1e7, |tops| (300.0 / tops.into_iter().fold(0.0, f64::max)).min(1e7))
@@ -246,16 +251,7 @@ impl Line {
     fn new(sum: &Sum, real: &mut RealMoments<'_>, saddle: Saddle, lattice: Option<Lattice>) -> Option<Self> {
         let (tilt, distance, beyond) = place(real, saddle)?;
         let goal = GOAL / (tilt * (tilt + 1.0) * (2.0 * PI * saddle.curvature).sqrt());
-        let mut line = Self {
-            tilt,
-            step: 2.0 * PI / distance,
-            lattice,
-            log_scale: 0.0,
-            centre: saddle.epsilon,
-            nodes: vec![],
-            tail: 0.0,
-            beyond,
-        };
+        let mut line = Self { lattice, ..Self::empty(tilt, 2.0 * PI / distance, saddle, beyond) };
         let (step, end, goal) = match lattice {
             Some(lattice) => {
                 // An odd number of nodes in the period 2π/g: F is real at the first alone.
@@ -408,6 +404,50 @@ impl Line {
         let upper = search(1.0, &|bounds| bounds.upper <= at_least)?;
         let lower = search(-1.0, &|bounds| bounds.lower >= at_most).unwrap_or(0.0);
         Some(Bounds::new(lower.min(upper), upper))
+    }
+}
+
+impl Line {
+    /// A line for a part of F that falls at least like 1/y², whose values `part` gives with their errors.
+    ///
+    /// `bound` is at least |part| at y, and falls at least like 1/y². All are divided by F(c).
+    pub(crate) fn of_part(
+        sum: &Sum,
+        saddle: (f64, f64, f64),
+        part: impl Fn(Complex64) -> (Complex64, f64),
+        bound: impl Fn(f64) -> f64,
+    ) -> Option<Self> {
+        let mut real = RealMoments::new(sum);
+        let (tilt, epsilon, log_delta) = saddle;
+        let saddle = Saddle { epsilon, log_delta, ..real.at(tilt) };
+        let (distance, beyond) = spacing(&mut real, tilt, saddle)?;
+        let step = 2.0 * PI / distance;
+        let goal = GOAL / (tilt * (tilt + 1.0) * (2.0 * PI * saddle.curvature).sqrt());
+        // Σ h/π·B(Y)·Y²/y⁴ over y > Y is at most B(Y)/(3πY), but for one step.
+        let rest = |y: f64| bound(y) * y * y / (3.0 * PI * (y - step).powi(3));
+        let mut last = 16.0;
+        while rest(last * step) > goal {
+            last *= 1.3;
+            if last > MOST_NODES {
+                return None;
+            }
+        }
+        let last = last.ceil();
+        let (mut line, tail) = (Self::empty(tilt, step, saddle, beyond), rest(last * step));
+        line.tail = tail;
+        line.log_scale = saddle.log_moment;
+        for index in 0..=last as usize {
+            let y = index as f64 * step;
+            let z = Complex64::new(tilt, y);
+            let ((value, error), kernel) = (part(z), (z * (z + 1.0)).inv());
+            line.nodes.push(Node { y, value: value * kernel, error: error * kernel.norm() });
+        }
+        Some(line)
+    }
+
+    fn empty(tilt: f64, step: f64, saddle: Saddle, beyond: (f64, f64)) -> Self {
+        let (log_scale, centre) = (0.0, saddle.epsilon);
+        Self { tilt, step, lattice: None, log_scale, centre, nodes: vec![], tail: 0.0, beyond }
     }
 }
 

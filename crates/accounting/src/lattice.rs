@@ -33,6 +33,12 @@ pub(crate) struct Points {
 impl Points {
     /// `None` unless every loss is on one lattice.
     pub(crate) fn of(terms: &Terms) -> Option<Self> {
+        let atoms_only = |law: &Law| law.pieces().is_some_and(|pieces| pieces.flats.is_empty());
+        terms.laws.iter().all(|(law, _)| atoms_only(law)).then(|| Self::of_atoms(terms))?
+    }
+
+    /// The points of the atoms alone, of laws that may have more.
+    pub(crate) fn of_atoms(terms: &Terms) -> Option<Self> {
         let mut step = Rational::zero();
         for (law, _) in &terms.laws {
             let (lowest, pieces) = lowest(law)?;
@@ -93,8 +99,9 @@ impl Terms {
     }
 }
 
+/// The lowest atom of an unsampled law, and its pieces.
 fn lowest(law: &Law) -> Option<(Rational, &Pieces)> {
-    let pieces = law.pieces().filter(|pieces| pieces.flats.is_empty())?;
+    let pieces = law.pieces()?;
     Some((pieces.atoms.iter().map(|atom| atom.loss.clone()).min()?, pieces))
 }
 
@@ -147,6 +154,17 @@ impl Table {
         let lower = sum(gap.to_f64_down(), step.next_down()) * (1.0 - error);
         let upper = sum(gap.to_f64_up(), step.next_up()) * (1.0 + error) + f64::MIN_POSITIVE * UNIT * 1e6;
         Bounds::new(lower.max(0.0), upper.min(1.0))
+    }
+
+    /// The loss that is always 0.
+    pub(crate) fn nothing() -> Self {
+        let points = Points { offset: Rational::zero(), step: Rational::one(), count: 1.0 };
+        Self { points, probabilities: vec![1.0], error: 0.0 }
+    }
+
+    /// By what factor the probabilities may be off.
+    pub(crate) fn error(&self) -> f64 {
+        self.error
     }
 
     /// The losses and their probabilities.

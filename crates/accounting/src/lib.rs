@@ -38,6 +38,7 @@ mod law;
 mod nodes;
 mod renyi;
 mod solve;
+mod split;
 pub mod textbook;
 mod way;
 pub mod worth;

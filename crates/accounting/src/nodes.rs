@@ -95,6 +95,7 @@ impl Nodes {
         let log_scale = self.log_scale(tilt);
         let mut tilted = Tilted { tilt, log_scale, losses: self.losses.clone(), ..Tilted::default() };
         tilted.weights.reserve(self.weights.len());
+        let shrink = libm::exp(-log_scale);
         let (mut excess, mut drift) = (Lanes::default(), Lanes::default());
         let (mut slope, mut curvature, mut scale) = (Lanes::default(), Lanes::default(), 0.0);
         for (index, ((&loss, &weight), &size)) in self.losses.iter().zip(&self.weights).zip(&self.scales).enumerate() {
@@ -117,7 +118,7 @@ impl Nodes {
             tilted.weights.push(heavy);
             slope.add(index, heavy * loss);
             curvature.add(index, heavy * loss * loss);
-            scale += heavy.max(weight) * loss.abs() * size;
+            scale += heavy.max(weight * shrink) * loss.abs() * size;
         }
         (tilted.excess, tilted.drift) = (excess.sum(), drift.sum());
         if log_scale > 0.0 {

@@ -8,6 +8,7 @@ use crate::inversion::{Lattice, Sum};
 use crate::lattice::{MOST_POINTS, Points};
 use crate::law::{Base, Law, Terms, profile};
 use crate::solve::least_epsilon;
+use crate::split::Split;
 use crate::{AccountingError, Bounds, Method};
 
 /// The largest ε anybody is told.
@@ -194,15 +195,46 @@ impl Way {
         if self.mirrored() {
             return Err(unproven());
         }
-        let line = self.sum.line_for_epsilon(epsilon, lattice).ok_or_else(unproven)?;
-        Ok(line.delta(epsilon))
+        if self.few_with_flats(lattice) {
+            let saddle = self.sum.saddle_for_epsilon(epsilon).map(|(c, log_delta)| (c, epsilon, log_delta));
+            if let (Some(split), Ok(exact)) = (self.split(saddle), Rational::try_from(epsilon)) {
+                return Ok(split.delta(&exact));
+            }
+        }
+        self.sum.line_for_epsilon(epsilon, lattice).map(|line| line.delta(epsilon)).ok_or_else(unproven)
+    }
+
+    /// Whether the atoms should be taken apart: their moments do not fall.
+    fn few_with_flats(&self, lattice: Option<Lattice>) -> bool {
+        let flat = |law: &Law| law.pieces().is_some_and(|pieces| !pieces.flats.is_empty());
+        let atoms = |law: &Law| law.pieces().map_or(0.0, |pieces| pieces.atoms.iter().map(|atom| atom.probability).sum());
+        let log_heavy: f64 = self.sum.terms.iter().map(|(law, count)| count * f64::ln(atoms(law))).sum();
+        lattice.is_none() && self.sum.terms.iter().any(|(law, _)| flat(law)) && (self.sum.uses() < 200.0 || log_heavy > -60.0)
+    }
+
+    /// The composition with its atoms apart.
+    fn split(&self, saddle: Option<(f64, f64, f64)>) -> Option<Split> {
+        // Near the largest loss there is no saddle: any tilt of the right size will do.
+        let top = self.top()?;
+        let highest = self.highest_tilt() / 3.0;
+        let saddle = saddle.filter(|saddle| saddle.0 < highest).unwrap_or((highest, top, -20.0));
+        Split::new(&self.terms, &self.sum, saddle)
     }
 
     fn line_epsilon(&self, within: &Rational, lattice: Option<Lattice>) -> Result<Bounds, AccountingError> {
         if self.mirrored() {
             return Err(unproven());
         }
-        let line = self.sum.line_for_delta(within.to_f64_down().max(f64::MIN_POSITIVE).ln(), lattice).ok_or_else(unproven)?;
+        let log_delta = within.to_f64_down().max(f64::MIN_POSITIVE).ln();
+        if self.few_with_flats(lattice) {
+            let saddle = self.sum.saddle_for_delta(log_delta);
+            let highest = self.top().unwrap_or(HIGHEST);
+            let guess = saddle.map_or(highest, |saddle| saddle.1).max(1e-9);
+            if let Some(split) = self.split(saddle.map(|(c, epsilon)| (c, epsilon, log_delta))) {
+                return least_epsilon(|tried| split.delta(tried), within, guess, highest).ok_or_else(unproven);
+            }
+        }
+        let line = self.sum.line_for_delta(log_delta, lattice).ok_or_else(unproven)?;
         line.epsilon(within.to_f64_down(), within.to_f64_up() * (1.0 + 1e-15)).ok_or_else(unproven)
     }
 

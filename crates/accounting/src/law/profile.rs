@@ -18,7 +18,7 @@
 
 use demur_exact::{Rational, float, gaussian_delta};
 
-use super::{Base, Direction, Law, Pieces, Sampling};
+use super::{Base, Direction, Flat, Law, Pieces, Sampling};
 use crate::Bounds;
 
 /// What a handful of rounded operations are off by at most, as a share.
@@ -27,7 +27,8 @@ const SLACK: f64 = 1e-14;
 /// δ(ε) of one use for ε ≥ 0.
 pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
     let Some(sampling) = &law.sampling else {
-        return unsampled(&law.base, &Distance::Exact(epsilon.clone()));
+        let Bounds { lower, upper } = unsampled(&law.base, &Distance::Exact(epsilon.clone()));
+        return Bounds::new(lower.min(1.0), upper.min(1.0));
     };
     let epsilon = epsilon.to_f64();
     let Sampling { rate, direction } = *sampling;
@@ -47,6 +48,12 @@ pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
             Bounds::new(part(beta - spread).lower, part(beta + spread).upper)
         }
     }
+}
+
+/// E_P[(1 − e^(ε − L))⁺] over one flat stretch, for any ε known to a few units.
+pub(crate) fn of_flat(flat: &Flat, epsilon: f64) -> Bounds {
+    let pieces = Pieces { atoms: vec![], flats: vec![flat.clone()], infinite: 0.0 };
+    of_pieces(&pieces, &Distance::near(epsilon))
 }
 
 fn scale(bounds: Bounds, factor: f64) -> Bounds {
@@ -150,5 +157,5 @@ fn of_pieces(pieces: &Pieces, epsilon: &Distance) -> Bounds {
         upper += part(ends.1, high.1, low.1);
     }
     let slack = SLACK + 2.0 * f64::EPSILON * pieces.atoms.len() as f64;
-    Bounds::new((lower * (1.0 - slack)).max(0.0), (upper * (1.0 + slack)).clamp(0.0, 1.0))
+    Bounds::new((lower * (1.0 - slack)).max(0.0), (upper * (1.0 + slack)).max(0.0))
 }
