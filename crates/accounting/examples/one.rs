@@ -8,9 +8,11 @@ fn main() {
             None => account.epsilon(&a[2].parse().unwrap()),
         });
         let t = t.elapsed();
-        if round == 1 { match out {
-            Ok(x) => println!("{:?} {:.1e} {} {t:?}", x.bounds, x.bounds.relative_width(), x.method),
-            Err(e) => println!("{e} {t:?}"),
-        } }
+        if round == 1 {
+            match out {
+                Ok(x) => println!("{:?} {:.1e} {} {t:?}", x.bounds, x.bounds.relative_width(), x.method),
+                Err(e) => println!("{e} {t:?}"),
+            }
+        }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) enum Question<'a> {
 }
 
 /// The relative width of an interval that needs no second opinion.
-const ENOUGH: f64 = 1e-9;
+const ENOUGH: f64 = 1e-8;
 
 /// A δ or ε that is as good as 0.
 const NOTHING: f64 = 1e-300;
@@ -87,7 +87,9 @@ impl Account {
         let pure = self.pure.as_ref().filter(|_| self.ways[0].terms.tight)?;
         let bounds = match question {
             Question::Delta { epsilon } if epsilon >= pure => Bounds::new(0.0, 0.0),
-            Question::Epsilon { delta } if delta.is_zero() => Bounds::new(pure.to_f64_down(), pure.to_f64_up()),
+            Question::Epsilon { delta } if delta.is_zero() => {
+                Bounds::new(pure.to_f64_down(), pure.to_f64_up())
+            }
             _ => return None,
         };
         let reason = "no loss is larger than the sum of the largest".to_owned();
@@ -107,13 +109,23 @@ impl Account {
                 continue;
             }
             let bounds = match ask(way, method, question) {
-                Ok(bounds) if bounds.relative_width() < ENOUGH || bounds.upper < NOTHING || matches!(method, Method::Renyi | Method::Grid) => bounds,
+                Ok(bounds)
+                    if bounds.relative_width() < ENOUGH
+                        || bounds.upper < NOTHING
+                        || matches!(method, Method::Renyi | Method::Grid) =>
+                {
+                    bounds
+                }
                 Err(error) if error.code() != "accounting.unproven" => return Err(error),
                 // A rough bound will do for the direction that does not count.
-                _ if worst.lower > 0.0 && renyi::rough(way, question).is_some_and(|bound| bound <= worst.lower) => {
+                _ if worst.lower > 0.0
+                    && renyi::rough(way, question).is_some_and(|bound| bound <= worst.lower) =>
+                {
                     continue;
                 }
-                _ if renyi::rough(way, question).is_some_and(|bound| bound < NOTHING) => Bounds::new(0.0, NOTHING),
+                _ if renyi::rough(way, question).is_some_and(|bound| bound < NOTHING) => {
+                    Bounds::new(0.0, NOTHING)
+                }
                 tried => {
                     used = (Method::Grid, "no decay of the moments can be proven for so few losses");
                     let grid = ask(way, Method::Grid, question)?;
@@ -162,10 +174,12 @@ impl Question<'_> {
                 "accounting.epsilon",
                 format!("ε must be at least 0, but {epsilon} was given"),
             )),
-            Self::Epsilon { delta } if delta.is_negative() || **delta >= Rational::one() => Err(AccountingError::new(
-                "accounting.delta",
-                format!("δ must be at least 0 and below 1, but {delta} was given"),
-            )),
+            Self::Epsilon { delta } if delta.is_negative() || **delta >= Rational::one() => {
+                Err(AccountingError::new(
+                    "accounting.delta",
+                    format!("δ must be at least 0 and below 1, but {delta} was given"),
+                ))
+            }
             _ => Ok(()),
         }
     }

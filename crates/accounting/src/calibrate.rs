@@ -1,18 +1,18 @@
 //! The least noise for a wanted guarantee.
 //!
-//! **Guarantee.** The value found is private: the proven upper bound of δ(ε) was seen to be at most δ there. It is at
-//! most a share of 10⁻⁹ from the best one: at `lower`, which is that close, the proven *lower* bound of δ(ε) was
-//! seen to be above δ, wherever the laws have one.
+//! **Guarantee.** The value found is private: the proven upper bound of ε(δ) was seen to be at most ε there. It is at
+//! most a share of 10⁻⁹ from the best one: at `lower`, which is that close, the proven *lower* bound of ε(δ) was
+//! seen to be above ε, wherever the laws have one.
 //!
-//! **Method.** δ(ε) falls as noise grows, so the secant of ln δ against the logarithm of the parameter, kept
+//! **Method.** ε(δ) falls as noise grows, so the secant of ln ε against the logarithm of the parameter, kept
 //! inside a bracket, finds the crossing in a dozen evaluations; then both sides are certified.
 
 use std::str::FromStr;
 
 use demur_core::{Part, PrivacyLoss};
-use demur_exact::{Rational, gaussian_sigma};
+use demur_exact::{Rational, float, gaussian_sigma};
 
-use crate::{Account, AccountingError, Bounds};
+use crate::{Account, AccountingError};
 
 /// The guarantee that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,12 +131,20 @@ pub struct Calibrated {
 /// assert!(found.value > found.lower && found.value < found.lower * (1.0 + 1e-9));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn calibrate(unknown: Unknown, target: &Target, setting: &Setting) -> Result<Calibrated, AccountingError> {
+pub fn calibrate(
+    unknown: Unknown,
+    target: &Target,
+    setting: &Setting,
+) -> Result<Calibrated, AccountingError> {
     check(target, setting)?;
     if unknown == Unknown::Steps {
         return most_steps(target, setting);
     }
-    let search = Search { target, make: &|value| composed(unknown, value, target, setting), falling: unknown.is_noise() };
+    let search = Search {
+        target,
+        make: &|value| composed(unknown, value, target, setting),
+        falling: unknown.is_noise(),
+    };
     let (value, lower) = match closed_form(unknown, target, setting) {
         Some(sigma) => (sigma, sigma * (1.0 - 1e-12)),
         None => search.run(first_guess(unknown, target, setting), unknown.highest())?,
@@ -205,14 +213,18 @@ fn check(target: &Target, setting: &Setting) -> Result<(), AccountingError> {
         return refuse("the number of steps must be at least 1, but 0 was given".to_owned());
     }
     if setting.rate <= Rational::zero() || setting.rate > Rational::one() {
-        return refuse(format!("the sampling rate must be above 0 and at most 1, but {} was given", setting.rate));
+        return refuse(format!(
+            "the sampling rate must be above 0 and at most 1, but {} was given",
+            setting.rate
+        ));
     }
     Ok(())
 }
 
 /// σ = Δ·√k times the least for one use, where nothing is sampled.
 fn closed_form(unknown: Unknown, target: &Target, setting: &Setting) -> Option<f64> {
-    let plain = unknown == Unknown::Gaussian && setting.rate == Rational::one() && target.delta > Rational::zero();
+    let plain =
+        unknown == Unknown::Gaussian && setting.rate == Rational::one() && target.delta > Rational::zero();
     plain.then(|| {
         let one = gaussian_sigma(&target.epsilon, &target.delta);
         one * setting.sensitivity.to_f64_up() * (setting.steps as f64).sqrt() * (1.0 + 1e-15)
@@ -230,12 +242,20 @@ fn first_guess(unknown: Unknown, target: &Target, setting: &Setting) -> f64 {
         }
         Unknown::RandomizedResponse | Unknown::Exponential => epsilon / steps.sqrt(),
         Unknown::Rate => 0.01,
-        _ => sensitivity * steps.sqrt() * setting.rate.to_f64().sqrt() * (2.0 * (1.25 / delta).ln()).sqrt() / epsilon,
+        _ => {
+            sensitivity * steps.sqrt() * setting.rate.to_f64().sqrt() * (2.0 * (1.25 / delta).ln()).sqrt()
+                / epsilon
+        }
     }
 }
 
 /// The loss of all uses with the parameter at a value.
-fn composed(unknown: Unknown, value: f64, target: &Target, setting: &Setting) -> Result<PrivacyLoss, AccountingError> {
+fn composed(
+    unknown: Unknown,
+    value: f64,
+    target: &Target,
+    setting: &Setting,
+) -> Result<PrivacyLoss, AccountingError> {
     let sensitivity = setting.sensitivity.clone();
     let value = decimal(value);
     let rate = if unknown == Unknown::Rate { value.clone() } else { setting.rate.clone() };
@@ -251,7 +271,9 @@ fn composed(unknown: Unknown, value: f64, target: &Target, setting: &Setting) ->
         return Err(AccountingError::new("accounting.calibrate", "truncated noise needs an ε above 0"));
     }
     let once = match unknown {
-        Unknown::Gaussian => PrivacyLoss::Gaussian { variance: value.square(), l2_squared: sensitivity.square() },
+        Unknown::Gaussian => {
+            PrivacyLoss::Gaussian { variance: value.square(), l2_squared: sensitivity.square() }
+        }
         Unknown::Steps | Unknown::Rate => {
             PrivacyLoss::Gaussian { variance: sigma()?.square(), l2_squared: sensitivity.square() }
         }
@@ -330,14 +352,19 @@ fn noisier(loss: &PrivacyLoss, factor: &Rational) -> PrivacyLoss {
         DiscreteGaussian { variance, l2_squared, dimensions } => {
             DiscreteGaussian { variance: &variance * &factor.square(), l2_squared, dimensions }
         }
-        RandomizedResponse { epsilon, categories } => RandomizedResponse { epsilon: &epsilon / factor, categories },
+        RandomizedResponse { epsilon, categories } => {
+            RandomizedResponse { epsilon: &epsilon / factor, categories }
+        }
         UnaryEncoding { epsilon } => UnaryEncoding { epsilon: &epsilon / factor },
         Exponential { epsilon } => Exponential { epsilon: &epsilon / factor },
         PermuteAndFlip { epsilon } => PermuteAndFlip { epsilon: &epsilon / factor },
         Subsampled { rate, inner } => Subsampled { rate, inner: inside(&inner) },
         Group { size, inner } => Group { size, inner: inside(&inner) },
         Composed { parts } => Composed {
-            parts: parts.iter().map(|part| Part { loss: noisier(&part.loss, factor), count: part.count }).collect(),
+            parts: parts
+                .iter()
+                .map(|part| Part { loss: noisier(&part.loss, factor), count: part.count })
+                .collect(),
         },
         other => other,
     }
@@ -369,7 +396,11 @@ impl Search<'_> {
             let middle = (good.0 * bad.0).sqrt();
             let tried = if within && round % 3 != 2 { secant } else { middle };
             let point = (tried, self.miss(tried)?);
-            if point.1 <= 0.0 { good = point } else { bad = point }
+            if point.1 <= 0.0 {
+                good = point
+            } else {
+                bad = point
+            }
             if (good.0 / bad.0).ln().abs() < 1e-10 {
                 break;
             }
@@ -385,13 +416,12 @@ impl Search<'_> {
         Ok((good.0, self.proven(bad.0)?))
     }
 
-    /// The nearest value beyond which δ is proven to be too large.
+    /// The nearest value beyond which the loss is proven to be too large.
     fn proven(&self, bad: f64) -> Result<f64, AccountingError> {
-        let limit = self.target.delta.to_f64_up();
         let mut step = 1e-13;
         while step < 0.5 {
             let tried = bad * if self.falling { 1.0 - step } else { 1.0 + step };
-            if self.bounds(tried)?.lower > limit {
+            if self.ratio(tried)?.0 > 1.0 {
                 return Ok(tried);
             }
             step *= 8.0;
@@ -399,18 +429,30 @@ impl Search<'_> {
         Ok(if self.falling { 0.0 } else { f64::INFINITY })
     }
 
-    fn bounds(&self, value: f64) -> Result<Bounds, AccountingError> {
-        Ok(Account::of(&(self.make)(value)?)?.delta(&self.target.epsilon)?.bounds)
+    /// Bounds on what is paid over what is allowed: ε over ε, or δ over δ where the ε allowed is 0.
+    fn ratio(&self, value: f64) -> Result<(f64, f64), AccountingError> {
+        let account = Account::of(&(self.make)(value)?)?;
+        let Target { epsilon, delta } = self.target;
+        let (found, allowed) = if epsilon.is_zero() {
+            (account.delta(epsilon)?.bounds, delta)
+        } else {
+            match account.epsilon(delta) {
+                Err(error) if error.code() == "accounting.infinite" => {
+                    return Ok((f64::INFINITY, f64::INFINITY));
+                }
+                answer => (answer?.bounds, epsilon),
+            }
+        };
+        Ok((
+            float::div_down(found.lower, allowed.to_f64_up()),
+            float::div_up(found.upper, allowed.to_f64_down()),
+        ))
     }
 
-    /// ln of the proven δ(ε) over the wanted one: private when at most 0.
+    /// ln of what is paid over what is allowed: private when at most 0.
     fn miss(&self, value: f64) -> Result<f64, AccountingError> {
-        let (found, wanted) = (self.bounds(value)?.upper, self.target.delta.to_f64_down());
-        Ok(if found <= wanted {
-            (found.max(f64::MIN_POSITIVE) / wanted.max(f64::MIN_POSITIVE)).ln().min(0.0)
-        } else {
-            (found / wanted.max(f64::MIN_POSITIVE)).ln().max(f64::MIN_POSITIVE)
-        })
+        let upper = self.ratio(value)?.1.clamp(1e-30, 1e30);
+        Ok(if upper <= 1.0 { upper.ln() } else { upper.ln().max(f64::MIN_POSITIVE) })
     }
 
     fn bracket(&self, guess: f64, highest: f64) -> Result<((f64, f64), (f64, f64)), AccountingError> {

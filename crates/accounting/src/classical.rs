@@ -58,14 +58,19 @@ fn basic(way: &Way, question: Question<'_>) -> Result<f64, AccountingError> {
     let epsilon: f64 = pairs.iter().map(|(epsilon, _, count)| epsilon * count).sum::<f64>() * (1.0 + 1e-14);
     let delta: f64 = pairs.iter().map(|(_, delta, count)| delta * count).sum::<f64>() * (1.0 + 1e-14);
     match question {
-        Question::Delta { epsilon: asked } => Ok(if asked.to_f64_down() >= epsilon * (1.0 - 2e-14) { delta.min(1.0) } else { 1.0 }),
+        Question::Delta { epsilon: asked } => {
+            Ok(if asked.to_f64_down() >= epsilon * (1.0 - 2e-14) { delta.min(1.0) } else { 1.0 })
+        }
         Question::Epsilon { delta: asked } if asked.to_f64_up() >= delta * (1.0 - 2e-14) => Ok(epsilon),
         Question::Epsilon { .. } => Err(too_small(delta)),
     }
 }
 
 fn too_small(delta: f64) -> AccountingError {
-    AccountingError::new("accounting.infinite", format!("the δ of the losses alone add up to {delta}: ask for a larger δ"))
+    AccountingError::new(
+        "accounting.infinite",
+        format!("the δ of the losses alone add up to {delta}: ask for a larger δ"),
+    )
 }
 
 fn advanced(way: &Way, question: Question<'_>) -> Result<f64, AccountingError> {
@@ -82,7 +87,11 @@ fn advanced(way: &Way, question: Question<'_>) -> Result<f64, AccountingError> {
         }
         Question::Epsilon { delta } => {
             let rest = delta.to_f64_down() - own * slack;
-            if rest <= 0.0 { Err(too_small(own)) } else { Ok(((-2.0 * rest.ln() * squares).sqrt() + drift) * slack) }
+            if rest <= 0.0 {
+                Err(too_small(own))
+            } else {
+                Ok(((-2.0 * rest.ln() * squares).sqrt() + drift) * slack)
+            }
         }
     }
 }
@@ -106,13 +115,16 @@ fn worst(way: &Way) -> Result<Terms, AccountingError> {
 
 /// Σρ, and the δ of losses that have one.
 fn concentrated(way: &Way) -> Result<Terms, AccountingError> {
-    let mut terms = Terms { laws: vec![], rho: way.terms.rho.clone(), curves: way.terms.curves.clone(), tight: false };
+    let mut terms =
+        Terms { laws: vec![], rho: way.terms.rho.clone(), curves: way.terms.curves.clone(), tight: false };
     for (law, count) in &way.terms.laws {
         let rho = match &law.base {
             Base::Gaussian { mu_squared } => mu_squared / &Rational::from(2u32),
             Base::Pieces(pieces) => {
-                let top = Rational::try_from(law.top().unwrap_or(f64::INFINITY) * (1.0 + 1e-14)).map_err(|_| not_pure(Method::ZeroConcentrated))?;
-                let bounded_range = pieces.atoms.is_empty() && pieces.infinite == 0.0 && law.sampling.is_none();
+                let top = Rational::try_from(law.top().unwrap_or(f64::INFINITY) * (1.0 + 1e-14))
+                    .map_err(|_| not_pure(Method::ZeroConcentrated))?;
+                let bounded_range =
+                    pieces.atoms.is_empty() && pieces.infinite == 0.0 && law.sampling.is_none();
                 &top.square() / &Rational::from(if bounded_range { 8u32 } else { 2 })
             }
         };
@@ -145,7 +157,8 @@ fn gaussian(way: &Way, question: Question<'_>) -> Result<f64, AccountingError> {
         mu_squared += one * *count as f64;
         own += law.infinite() * *count as f64;
     }
-    let mu_squared = Rational::try_from(mu_squared * (1.0 + 1e-13)).map_err(|_| not_pure(Method::Gaussian))?;
+    let mu_squared =
+        Rational::try_from(mu_squared * (1.0 + 1e-13)).map_err(|_| not_pure(Method::Gaussian))?;
     let law = Law { base: Base::Gaussian { mu_squared: mu_squared.clone() }, sampling: None };
     let shape = |epsilon: &Rational| {
         let Bounds { lower, upper } = profile(&law, epsilon);
@@ -166,7 +179,9 @@ pub(crate) fn mu_of_pure(epsilon: f64) -> f64 {
     let delta = Rational::try_from(libm::tanh(epsilon / 2.0) * (1.0 + 4.0 * f64::EPSILON));
     match delta {
         Ok(delta) if delta.is_zero() => 0.0,
-        Ok(delta) if delta < Rational::one() => gaussian_sigma(&Rational::zero(), &delta).recip() * (1.0 + 1e-12),
+        Ok(delta) if delta < Rational::one() => {
+            gaussian_sigma(&Rational::zero(), &delta).recip() * (1.0 + 1e-12)
+        }
         _ => f64::INFINITY,
     }
 }

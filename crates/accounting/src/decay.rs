@@ -70,7 +70,8 @@ fn part(flat: &Flat, sampling: Option<&Sampling>, tilt: f64, whole: f64) -> Opti
         let rate = tilt + 0.5;
         let peak = flat.density * libm::exp(rate * flat.high);
         let mass = peak * -libm::expm1(-rate * (flat.high - flat.low)) / rate;
-        return (mass > 0.0).then(|| ((mass / whole).min(1.0) * (1.0 - 1e-12), 2.0 * peak / mass * (1.0 + 1e-12)));
+        return (mass > 0.0)
+            .then(|| ((mass / whole).min(1.0) * (1.0 - 1e-12), 2.0 * peak / mass * (1.0 + 1e-12)));
     };
     // In the sampled loss: cells of ℓ, in each of which everything changes by a known factor at most.
     const CELLS: usize = 512;

@@ -60,7 +60,8 @@ impl Grid {
         let distance = (25.0 - log_delta) / tilt;
         let uses = sum.uses() + f64::from(u8::from(sum.mu_squared > 0.0));
         let wanted = (12.0 * GOAL / (uses * tilt * (tilt + 1.0))).sqrt();
-        let size = (distance / wanted).log2().ceil().clamp(f64::from(*SIZES.start()), f64::from(*SIZES.end())) as u32;
+        let size = (distance / wanted).log2().ceil().clamp(f64::from(*SIZES.start()), f64::from(*SIZES.end()))
+            as u32;
         let cells = sum.terms.iter().filter_map(|(law, _)| law.top()).fold(80.0 / tilt, f64::max);
         let step = align(sum, (distance / f64::from(1u32 << size)).max(cells / MOST_CELLS));
         let goal = (log_delta - 28.0 - uses.ln()).exp();
@@ -78,9 +79,8 @@ impl Grid {
     pub(crate) fn probabilities(&self, low: f64, high: f64) -> impl Iterator<Item = (f64, f64)> {
         let n = self.circle.len() as i64;
         let ends = ((low / self.step).ceil() as i64, (high / self.step).floor() as i64);
-        (ends.0..=ends.1.min(ends.0 + n - 1)).map(move |index| {
-            (index as f64 * self.step, self.circle[index.rem_euclid(n) as usize])
-        })
+        (ends.0..=ends.1.min(ends.0 + n - 1))
+            .map(move |index| (index as f64 * self.step, self.circle[index.rem_euclid(n) as usize]))
     }
 
     /// `None` when that would take more cells than there should be.
@@ -155,8 +155,10 @@ struct Shape {
 
 /// A step close to the given one of which the largest atom is a multiple.
 fn align(sum: &Sum, step: f64) -> f64 {
-    let atoms = |law: &Law| law.pieces().and_then(|pieces| pieces.atoms.iter().map(|atom| atom.loss.clone()).max());
-    let largest = sum.terms.iter().filter_map(|(law, _)| atoms(law)).filter(|loss| *loss > Rational::zero()).max();
+    let atoms =
+        |law: &Law| law.pieces().and_then(|pieces| pieces.atoms.iter().map(|atom| atom.loss.clone()).max());
+    let largest =
+        sum.terms.iter().filter_map(|(law, _)| atoms(law)).filter(|loss| *loss > Rational::zero()).max();
     largest.map_or(step, |loss| {
         let loss = loss.to_f64();
         loss / (loss / step).round().max(1.0)
@@ -187,7 +189,8 @@ impl Cells {
     fn empty(step: f64, low: f64, high: f64) -> Option<Self> {
         let first = (low / step).floor() as i64 - 1;
         let last = (high.max(low) / step).ceil() as i64 + 1;
-        let sensible = step > 0.0 && (high - low) / step < 4.0 * MOST_CELLS && (low.abs() + high.abs()) / step < 1e15;
+        let sensible =
+            step > 0.0 && (high - low) / step < 4.0 * MOST_CELLS && (low.abs() + high.abs()) / step < 1e15;
         sensible.then(|| Self { step, first, masses: vec![0.0; (last - first + 1) as usize], beyond: 0.0 })
     }
 
@@ -195,7 +198,9 @@ impl Cells {
     fn add(&mut self, left: i64, p: f64, w: f64) {
         let excess = p - w * libm::exp(left as f64 * self.step);
         // Rounding is a few units of p, and moving it up one step is on the safe side.
-        let right = ((excess + 8.0 * UNIT * p * (1.0 + (left as f64 * self.step).abs())) / -libm::expm1(-self.step)).clamp(0.0, p);
+        let right = ((excess + 8.0 * UNIT * p * (1.0 + (left as f64 * self.step).abs()))
+            / -libm::expm1(-self.step))
+        .clamp(0.0, p);
         let at = (left - self.first) as usize;
         self.masses[at] += p - right;
         self.masses[at + 1] += right;
@@ -278,7 +283,11 @@ fn gaussian(mu: f64, sampling: Option<&Sampling>, step: f64, goal: f64, floor: f
     for index in cells.first..cells.first + count - 1 {
         let right = edge(index + 1);
         let (without, with) = if add { between(right, left) } else { between(left, right) };
-        if add { cells.add(index, without, with) } else { cells.add(index, with, without) }
+        if add {
+            cells.add(index, without, with)
+        } else {
+            cells.add(index, with, without)
+        }
         left = right;
     }
     // What is left of the grid goes to its first point, what is right of it is infinite.
@@ -297,16 +306,28 @@ fn gaussian(mu: f64, sampling: Option<&Sampling>, step: f64, goal: f64, floor: f
 }
 
 /// Atoms and stretches, sampled or not.
-fn of_pieces(law: &Law, pieces: &Pieces, sampling: Option<&Sampling>, step: f64, floor: f64) -> Option<Cells> {
+fn of_pieces(
+    law: &Law,
+    pieces: &Pieces,
+    sampling: Option<&Sampling>,
+    step: f64,
+    floor: f64,
+) -> Option<Cells> {
     let sampled = |loss: f64| sampling.map_or(loss, |sampling| sampling.loss(loss));
     let mass = |loss: f64, p: f64| sampling.map_or(p, |sampling| sampling.probability(loss, p));
-    let mut atoms: Vec<_> = pieces.atoms.iter().map(|atom| (atom.loss.to_f64(), atom.probability)).map(|(loss, p)| (sampled(loss), mass(loss, p))).collect();
+    let mut atoms: Vec<_> = pieces
+        .atoms
+        .iter()
+        .map(|atom| (atom.loss.to_f64(), atom.probability))
+        .map(|(loss, p)| (sampled(loss), mass(loss, p)))
+        .collect();
     if let Some(sampling) = sampling.filter(|_| pieces.infinite > 0.0) {
         atoms.push(sampling.vanishing(pieces.infinite));
     }
     let ends = pieces.flats.iter().flat_map(|flat| [sampled(flat.low), sampled(flat.high)]);
     let all: Vec<f64> = atoms.iter().map(|atom| atom.0).chain(ends).collect();
-    let (low, high) = all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
+    let (low, high) =
+        all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)));
     let mut cells = Cells::empty(step, low.max(floor), high)?;
     let lowest = cells.first as f64 * step;
     let finite = 1.0 - law.infinite();
@@ -336,7 +357,9 @@ fn of_pieces(law: &Law, pieces: &Pieces, sampling: Option<&Sampling>, step: f64,
             let (p, q) = (height * libm::exp(middle / 2.0), height * libm::exp(-middle / 2.0));
             let (p, w) = match sampling {
                 None => (p, q),
-                Some(Sampling { rate, direction: Direction::Remove | Direction::Replace }) => ((1.0 - rate) * q + rate * p, q),
+                Some(Sampling { rate, direction: Direction::Remove | Direction::Replace }) => {
+                    ((1.0 - rate) * q + rate * p, q)
+                }
                 Some(Sampling { rate, direction: Direction::Add }) => (q, (1.0 - rate) * q + rate * p),
             };
             if below { cells.masses[0] += p / finite } else { cells.add(index, p / finite, w / finite) }

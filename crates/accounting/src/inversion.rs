@@ -143,7 +143,9 @@ impl Sum {
     pub(crate) fn mean_and_variance(&self) -> (f64, f64) {
         let mut real = RealMoments::new(self);
         let laws = real.tilted(0.0);
-        let of = |value: fn(&Tilted) -> f64| laws.iter().zip(&self.terms).map(|(law, (_, n))| n * value(law)).sum::<f64>();
+        let of = |value: fn(&Tilted) -> f64| {
+            laws.iter().zip(&self.terms).map(|(law, (_, n))| n * value(law)).sum::<f64>()
+        };
         (of(|law| law.mean) + self.mu_squared / 2.0, of(|law| law.variance) + self.mu_squared)
     }
 
@@ -162,7 +164,8 @@ impl Sum {
     /// Every law with how often it was paid, all Gaussian noise as one.
     pub(crate) fn all(&self) -> Vec<(Law, f64)> {
         let gaussian = Rational::try_from(self.mu_squared).ok().filter(|mu_squared| !mu_squared.is_zero());
-        let gaussian = gaussian.map(|mu_squared| (Law { base: Base::Gaussian { mu_squared }, sampling: None }, 1.0));
+        let gaussian =
+            gaussian.map(|mu_squared| (Law { base: Base::Gaussian { mu_squared }, sampling: None }, 1.0));
         self.terms.iter().cloned().chain(gaussian).collect()
     }
 
@@ -196,7 +199,8 @@ impl<'a> RealMoments<'a> {
 
     fn at(&mut self, c: f64) -> Saddle {
         let mu_squared = self.sum.mu_squared;
-        let (mut log, mut mean, mut variance) = (c * (c + 1.0) / 2.0 * mu_squared, (c + 0.5) * mu_squared, mu_squared);
+        let (mut log, mut mean, mut variance) =
+            (c * (c + 1.0) / 2.0 * mu_squared, (c + 0.5) * mu_squared, mu_squared);
         for (tilted, (_, count)) in self.tilted(c).iter().zip(&self.sum.terms) {
             log += count * tilted.log_moment();
             mean += count * tilted.mean;
@@ -231,10 +235,18 @@ impl<'a> RealMoments<'a> {
                 log_c = (low + high) / 2.0;
                 continue;
             }
-            if miss > 0.0 { high = log_c } else { low = log_c }
+            if miss > 0.0 {
+                high = log_c
+            } else {
+                low = log_c
+            }
             // ε moves by c·curvature per step of ln c, and ln δ by c times that.
             let (c, curvature) = (saddle.tilt, saddle.curvature);
-            let probe = Saddle { epsilon: saddle.epsilon + c * curvature * 1e-3, log_delta: saddle.log_delta - c * c * curvature * 1e-3, ..saddle };
+            let probe = Saddle {
+                epsilon: saddle.epsilon + c * curvature * 1e-3,
+                log_delta: saddle.log_delta - c * c * curvature * 1e-3,
+                ..saddle
+            };
             let slope = (excess(probe) - miss) / 1e-3;
             let newton = log_c - miss / slope;
             let next = if newton > low && newton < high { newton } else { (low + high) / 2.0 };
@@ -316,7 +328,8 @@ impl Line {
             let term = node.value * numerator(node.y) * Complex64::new(cosine, -sine) * half;
             value += term.re;
             slope -= term.re * self.tilt - term.im * node.y;
-            error += node.error * half + term.norm() * UNIT * (8.0 + 4.0 * node.y * epsilon.abs() + index as f64);
+            error +=
+                node.error * half + term.norm() * UNIT * (8.0 + 4.0 * node.y * epsilon.abs() + index as f64);
         }
         let factor = self.step / PI;
         (value * factor, slope * factor, error * factor * (1.0 + 1e-6) + self.tail)
@@ -382,7 +395,8 @@ impl Line {
             let (value, slope, _) = self.sum(epsilon);
             // d ln T/dε = slope/value, since `slope` includes the factor's own −c
             let step = (value.ln() + self.log_factor(epsilon) - target) / (slope / value);
-            let step = if step.is_finite() { step.clamp(-1.0 - epsilon.abs(), 1.0 + epsilon.abs()) } else { break };
+            let step =
+                if step.is_finite() { step.clamp(-1.0 - epsilon.abs(), 1.0 + epsilon.abs()) } else { break };
             epsilon -= step;
             if step.abs() <= 4.0 * f64::EPSILON * epsilon.abs() {
                 break;
@@ -525,7 +539,8 @@ impl Fill<'_> {
             let laws = self.laws(frequency, 1e-2 / uses, (block - index) as f64 / 4.0)?;
             while index <= block {
                 let y = index as f64 * step;
-                let moduli: Vec<_> = laws.iter().map(|(law, count)| (law.modulus(y), law.deviation(), *count)).collect();
+                let moduli: Vec<_> =
+                    laws.iter().map(|(law, count)| (law.modulus(y), law.deviation(), *count)).collect();
                 let bound = |nodes: usize| {
                     let moved = |(modulus, deviation, count): &(f64, f64, f64)| {
                         count * (modulus + deviation * nodes as f64 * step).min(1.0).ln()

@@ -40,7 +40,9 @@ pub(crate) struct Law {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Base {
     /// Gaussian noise: L is normal with mean μ²/2 and variance μ².
-    Gaussian { mu_squared: Rational },
+    Gaussian {
+        mu_squared: Rational,
+    },
     Pieces(Pieces),
 }
 

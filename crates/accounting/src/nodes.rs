@@ -98,7 +98,9 @@ impl Nodes {
         let shrink = libm::exp(-log_scale);
         let (mut excess, mut drift) = (Lanes::default(), Lanes::default());
         let (mut slope, mut curvature, mut scale) = (Lanes::default(), Lanes::default(), 0.0);
-        for (index, ((&loss, &weight), &size)) in self.losses.iter().zip(&self.weights).zip(&self.scales).enumerate() {
+        for (index, ((&loss, &weight), &size)) in
+            self.losses.iter().zip(&self.weights).zip(&self.scales).enumerate()
+        {
             let heavy = if tilt * loss > 300.0 || log_scale > 0.0 {
                 // e^(cL) alone could be too large for a double
                 libm::exp(weight.ln() + tilt * loss - log_scale)

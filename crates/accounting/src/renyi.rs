@@ -32,7 +32,9 @@ pub(crate) fn divergence(way: &Way, order: &Rational) -> Result<Bounds, Accounti
     if c.is_nan() || c <= 0.0 || c > 1e6 {
         return Err(AccountingError::new(
             "accounting.order",
-            format!("the order of a Rényi divergence must be above 1 and at most 1000001, but {order} was given"),
+            format!(
+                "the order of a Rényi divergence must be above 1 and at most 1000001, but {order} was given"
+            ),
         ));
     }
     if way.lost().upper > 0.0 {

@@ -19,7 +19,8 @@ pub(crate) fn least_epsilon(
     highest: f64,
 ) -> Option<Bounds> {
     let (at_most, at_least) = (delta.to_f64_down(), delta.to_f64_up());
-    let at = |epsilon: f64| Rational::try_from(epsilon).map_or(Bounds::new(0.0, 1.0), |exact| profile(&exact));
+    let at =
+        |epsilon: f64| Rational::try_from(epsilon).map_or(Bounds::new(0.0, 1.0), |exact| profile(&exact));
     if at(0.0).upper <= at_most {
         return Some(Bounds::new(0.0, 0.0));
     }
@@ -32,12 +33,20 @@ pub(crate) fn least_epsilon(
     let (mut low, mut high) = bracket(&miss, guess, highest)?;
     for round in 0..100 {
         let secant = low.0 + (high.0 - low.0) * low.1 / (low.1 - high.1);
-        let tried = if round % 4 == 3 || !(secant > low.0 && secant < high.0) { (low.0 + high.0) / 2.0 } else { secant };
+        let tried = if round % 4 == 3 || !(secant > low.0 && secant < high.0) {
+            (low.0 + high.0) / 2.0
+        } else {
+            secant
+        };
         if high.0 - low.0 <= 8.0 * f64::EPSILON * high.0 || tried <= low.0 || tried >= high.0 {
             break;
         }
         let value = miss(tried);
-        if value > 0.0 { low = (tried, value) } else { high = (tried, value) }
+        if value > 0.0 {
+            low = (tried, value)
+        } else {
+            high = (tried, value)
+        }
         if value.abs() < 1e-14 {
             (low.0, high.0) = (tried, tried);
             break;

@@ -92,7 +92,10 @@ impl Split {
                 }
             }
             let slack = table.error() + 1e-14;
-            sum = Bounds::new(sum.lower + count * lower * (1.0 - slack), sum.upper + count * upper * (1.0 + slack));
+            sum = Bounds::new(
+                sum.lower + count * lower * (1.0 - slack),
+                sum.upper + count * upper * (1.0 + slack),
+            );
         }
         let slack = 8.0 * UNIT;
         Bounds::new((sum.lower * (1.0 - slack)).min(1.0), (sum.upper * (1.0 + slack)).min(1.0))
@@ -166,7 +169,8 @@ fn remainder(parts: &[Part], z: Complex64, log_scale: f64, uses: f64) -> (Comple
         size *= (atoms.norm() + flats.norm()).powf(part.count);
     }
     // A stretch much narrower than 1/|z| cancels in its closed form.
-    let narrow = parts.iter().flat_map(|part| &part.flats).map(|flat| 1.0 / ((flat.high - flat.low) * z.norm()));
+    let narrow =
+        parts.iter().flat_map(|part| &part.flats).map(|flat| 1.0 / ((flat.high - flat.low) * z.norm()));
     let loss = 1.0 + narrow.fold(0.0, f64::max);
     let reach = parts.iter().flat_map(|part| &part.atoms).map(|atom| atom.0.abs()).fold(0.0, f64::max);
     let error = (16.0 * uses * (1.0 + reach * z.norm()) * loss + 32.0) * UNIT * size;

@@ -78,7 +78,9 @@ impl Way {
                 (Method::Lattice, "all losses are multiples of one step, few enough to add up one by one")
             }
             Some(_) => (Method::Lattice, "all losses are multiples of one step"),
-            None if self.two_points.is_some() => (Method::Lattice, "each loss has two values, so that sums are multiples of one step"),
+            None if self.two_points.is_some() => {
+                (Method::Lattice, "each loss has two values, so that sums are multiples of one step")
+            }
             None => (Method::Inversion, "the moments of these losses can be inverted"),
         }
     }
@@ -96,19 +98,20 @@ impl Way {
 
     /// δ(ε), by a method that composes laws.
     pub(crate) fn delta(&self, method: Method, epsilon: &Rational) -> Result<Bounds, AccountingError> {
-        let inside = if self.terms.laws.is_empty() || self.top().is_some_and(|top| epsilon.to_f64_down() >= top) {
-            Bounds::new(0.0, 0.0)
-        } else {
-            match method {
-                Method::Closed => return self.closed(epsilon),
-                Method::Lattice => match self.table() {
-                    Some(table) => table.delta(epsilon),
-                    None => self.line_delta(epsilon.to_f64(), Some(self.lattice()?))?,
-                },
-                Method::Inversion => self.line_delta(epsilon.to_f64(), None)?,
-                _ => self.grid_delta(epsilon)?,
-            }
-        };
+        let inside =
+            if self.terms.laws.is_empty() || self.top().is_some_and(|top| epsilon.to_f64_down() >= top) {
+                Bounds::new(0.0, 0.0)
+            } else {
+                match method {
+                    Method::Closed => return self.closed(epsilon),
+                    Method::Lattice => match self.table() {
+                        Some(table) => table.delta(epsilon),
+                        None => self.line_delta(epsilon.to_f64(), Some(self.lattice()?))?,
+                    },
+                    Method::Inversion => self.line_delta(epsilon.to_f64(), None)?,
+                    _ => self.grid_delta(epsilon)?,
+                }
+            };
         Ok(self.with_infinite(inside))
     }
 
@@ -170,7 +173,11 @@ impl Way {
             return Ok(profile(law, epsilon));
         }
         if self.sum.terms.is_empty() {
-            let mu_squared = self.terms.laws.iter().filter_map(|(law, count)| Some(law.gaussian()? * &Rational::from(*count)));
+            let mu_squared = self
+                .terms
+                .laws
+                .iter()
+                .filter_map(|(law, count)| Some(law.gaussian()? * &Rational::from(*count)));
             let mu_squared = mu_squared.fold(Rational::zero(), |sum, part| &sum + &part);
             return Ok(profile(&Law { base: Base::Gaussian { mu_squared }, sampling: None }, epsilon));
         }
@@ -207,9 +214,13 @@ impl Way {
     /// Whether the atoms should be taken apart: their moments do not fall.
     fn few_with_flats(&self, lattice: Option<Lattice>) -> bool {
         let flat = |law: &Law| law.pieces().is_some_and(|pieces| !pieces.flats.is_empty());
-        let atoms = |law: &Law| law.pieces().map_or(0.0, |pieces| pieces.atoms.iter().map(|atom| atom.probability).sum());
+        let atoms = |law: &Law| {
+            law.pieces().map_or(0.0, |pieces| pieces.atoms.iter().map(|atom| atom.probability).sum())
+        };
         let log_heavy: f64 = self.sum.terms.iter().map(|(law, count)| count * f64::ln(atoms(law))).sum();
-        lattice.is_none() && self.sum.terms.iter().any(|(law, _)| flat(law)) && (self.sum.uses() < 200.0 || log_heavy > -60.0)
+        lattice.is_none()
+            && self.sum.terms.iter().any(|(law, _)| flat(law))
+            && (self.sum.uses() < 200.0 || log_heavy > -60.0)
     }
 
     /// The composition with its atoms apart.
@@ -231,7 +242,8 @@ impl Way {
             let highest = self.top().unwrap_or(HIGHEST);
             let guess = saddle.map_or(highest, |saddle| saddle.1).max(1e-9);
             if let Some(split) = self.split(saddle.map(|(c, epsilon)| (c, epsilon, log_delta))) {
-                return least_epsilon(|tried| split.delta(tried), within, guess, highest).ok_or_else(unproven);
+                return least_epsilon(|tried| split.delta(tried), within, guess, highest)
+                    .ok_or_else(unproven);
             }
         }
         let line = self.sum.line_for_delta(log_delta, lattice).ok_or_else(unproven)?;
@@ -258,14 +270,16 @@ impl Way {
             self.with_infinite(Bounds::new(upper, upper))
         };
         let highest = self.top().unwrap_or(HIGHEST);
-        let found = least_epsilon(profile, delta, guess.max(1e-9), highest).map_or(highest, |found| found.upper);
+        let found =
+            least_epsilon(profile, delta, guess.max(1e-9), highest).map_or(highest, |found| found.upper);
         Ok(Bounds::new(0.0, found))
     }
 
     /// Where losses end, a tilt beyond this only makes the last one likelier.
     fn highest_tilt(&self) -> f64 {
         let tops = self.terms.laws.iter().map(|(law, _)| law.top());
-        tops.collect::<Option<Vec<_>>>().map_or(f64::INFINITY, |tops| 60.0 / tops.into_iter().fold(0.0, f64::max))
+        tops.collect::<Option<Vec<_>>>()
+            .map_or(f64::INFINITY, |tops| 60.0 / tops.into_iter().fold(0.0, f64::max))
     }
 
     /// A first guess of ε(δ), good or bad.
@@ -293,7 +307,8 @@ impl Way {
 
     /// The probability that some loss is infinite.
     pub(crate) fn lost(&self) -> Bounds {
-        let log_kept: f64 = self.terms.laws.iter().map(|(law, count)| *count as f64 * libm::log1p(-law.infinite())).sum();
+        let log_kept: f64 =
+            self.terms.laws.iter().map(|(law, count)| *count as f64 * libm::log1p(-law.infinite())).sum();
         let lost = -libm::expm1(log_kept);
         Bounds::new(lost * (1.0 - 1e-14), (lost * (1.0 + 1e-14)).min(1.0))
     }
@@ -314,7 +329,10 @@ impl Law {
     /// The largest finite loss.
     pub(crate) fn top(&self) -> Option<f64> {
         let Base::Pieces(pieces) = &self.base else {
-            let add = self.reversed().sampling.is_some_and(|sampling| sampling.direction == crate::law::Direction::Remove);
+            let add = self
+                .reversed()
+                .sampling
+                .is_some_and(|sampling| sampling.direction == crate::law::Direction::Remove);
             return self.sampling.as_ref().filter(|_| add).map(|sampling| -libm::log1p(-sampling.rate));
         };
         let atoms = pieces.atoms.iter().map(|atom| atom.loss.to_f64());
@@ -337,11 +355,14 @@ fn rough_epsilon(law: &Law, delta: f64) -> Option<f64> {
     let Base::Gaussian { mu_squared } = &law.base else { return None };
     let (mu, sampling) = (mu_squared.to_f64().sqrt(), law.sampling.as_ref()?);
     let tail = |x: f64| 0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2);
-    let inner = |epsilon: f64| tail(epsilon / mu - mu / 2.0) - libm::exp(epsilon) * tail(epsilon / mu + mu / 2.0);
+    let inner =
+        |epsilon: f64| tail(epsilon / mu - mu / 2.0) - libm::exp(epsilon) * tail(epsilon / mu + mu / 2.0);
     let outer = |epsilon: f64| {
         let rise = libm::expm1(epsilon);
         match sampling.direction {
-            crate::law::Direction::Remove | crate::law::Direction::Replace => sampling.rate * inner(libm::log1p(rise / sampling.rate)),
+            crate::law::Direction::Remove | crate::law::Direction::Replace => {
+                sampling.rate * inner(libm::log1p(rise / sampling.rate))
+            }
             crate::law::Direction::Add => {
                 let beta = sampling.rate - (1.0 - sampling.rate) * rise;
                 if beta > 0.0 { beta * inner((sampling.rate / beta).ln() + epsilon) } else { 0.0 }

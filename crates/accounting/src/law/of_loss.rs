@@ -59,7 +59,8 @@ impl Terms {
                 return Ok(());
             }
             PrivacyLoss::Renyi { points } => {
-                let points = points.iter().map(|point| (point.order.clone(), point.epsilon.clone())).collect();
+                let points =
+                    points.iter().map(|point| (point.order.clone(), point.epsilon.clone())).collect();
                 self.curves.push((points, count));
                 return Ok(());
             }
@@ -120,7 +121,13 @@ struct Leaves {
 }
 
 impl Leaves {
-    fn add(&mut self, loss: &PrivacyLoss, count: u64, group: u64, rate: &Rational) -> Result<(), AccountingError> {
+    fn add(
+        &mut self,
+        loss: &PrivacyLoss,
+        count: u64,
+        group: u64,
+        rate: &Rational,
+    ) -> Result<(), AccountingError> {
         match loss {
             PrivacyLoss::Composed { parts } => {
                 if *rate < Rational::one() {
@@ -146,7 +153,9 @@ impl Leaves {
             PrivacyLoss::WithoutReplacement { .. } => self.without_replacement(loss, count, group, rate),
             PrivacyLoss::Group { size, inner } => self.add(inner, count, times(group, *size)?, rate),
             PrivacyLoss::Subsampled { rate: own, inner } => self.add(inner, count, group, &(rate * own)),
-            PrivacyLoss::RandomizedResponse { .. } | PrivacyLoss::UnaryEncoding { .. } if *rate == Rational::one() => {
+            PrivacyLoss::RandomizedResponse { .. } | PrivacyLoss::UnaryEncoding { .. }
+                if *rate == Rational::one() =>
+            {
                 self.leaf(loss.clone(), times(count, group)?, 1, rate.clone())
             }
             _ if group > 1 && *rate < Rational::one() => {
@@ -158,9 +167,17 @@ impl Leaves {
         }
     }
 
-    fn leaf(&mut self, loss: PrivacyLoss, count: u64, group: u64, rate: Rational) -> Result<(), AccountingError> {
+    fn leaf(
+        &mut self,
+        loss: PrivacyLoss,
+        count: u64,
+        group: u64,
+        rate: Rational,
+    ) -> Result<(), AccountingError> {
         let curve = matches!(loss, PrivacyLoss::ZeroConcentrated { .. } | PrivacyLoss::Renyi { .. });
-        if matches!(loss, PrivacyLoss::DiscreteGaussian { dimensions: 2.., .. }) || (curve && rate < Rational::one()) {
+        if matches!(loss, PrivacyLoss::DiscreteGaussian { dimensions: 2.., .. })
+            || (curve && rate < Rational::one())
+        {
             self.tight = Some(false);
         }
         self.count(Leaf { loss, group, rate, fixed_size: false }, count)
@@ -177,7 +194,13 @@ impl Leaves {
         Ok(())
     }
 
-    fn without_replacement(&mut self, loss: &PrivacyLoss, count: u64, group: u64, rate: &Rational) -> Result<(), AccountingError> {
+    fn without_replacement(
+        &mut self,
+        loss: &PrivacyLoss,
+        count: u64,
+        group: u64,
+        rate: &Rational,
+    ) -> Result<(), AccountingError> {
         let PrivacyLoss::WithoutReplacement { sample, population, inner } = loss else { return Ok(()) };
         let alone = group == 1 && *rate == Rational::one();
         let one = match all_gaussian(inner) {
@@ -196,7 +219,13 @@ impl Leaves {
     }
 
     /// Several mechanisms on one sample: one mechanism, if they can be said as one.
-    fn shared_sample(&mut self, loss: &PrivacyLoss, count: u64, group: u64, rate: &Rational) -> Result<(), AccountingError> {
+    fn shared_sample(
+        &mut self,
+        loss: &PrivacyLoss,
+        count: u64,
+        group: u64,
+        rate: &Rational,
+    ) -> Result<(), AccountingError> {
         if let Some(mu_squared) = all_gaussian(loss) {
             let one = PrivacyLoss::Gaussian { variance: Rational::one(), l2_squared: mu_squared };
             return self.add(&one, count, group, rate);
@@ -218,7 +247,12 @@ fn is_single(loss: &PrivacyLoss) -> bool {
     use PrivacyLoss::{Composed, Group, Renyi, Subsampled, Threshold, WithoutReplacement, ZeroConcentrated};
     !matches!(
         loss,
-        Composed { .. } | Group { .. } | Renyi { .. } | Subsampled { .. } | Threshold { .. } | WithoutReplacement { .. }
+        Composed { .. }
+            | Group { .. }
+            | Renyi { .. }
+            | Subsampled { .. }
+            | Threshold { .. }
+            | WithoutReplacement { .. }
             | ZeroConcentrated { .. }
     )
 }
@@ -245,7 +279,10 @@ fn times(a: u64, b: u64) -> Result<u64, AccountingError> {
 }
 
 fn too_many() -> AccountingError {
-    AccountingError::new("accounting.count", "a loss may be paid at most 2^53 times, but these counts multiply to more")
+    AccountingError::new(
+        "accounting.count",
+        "a loss may be paid at most 2^53 times, but these counts multiply to more",
+    )
 }
 
 /// The law of one mechanism for a group.
@@ -342,7 +379,11 @@ fn randomized_response(epsilon: &Rational, categories: f64) -> Pieces {
 fn unary_encoding(epsilon: &Rational) -> Pieces {
     let odds = libm::exp(-epsilon.to_f64());
     let half = 0.5 / (1.0 + odds);
-    atoms(vec![atom(epsilon.clone(), half), atom(Rational::zero(), 0.5), atom(negative(epsilon), odds * half)])
+    atoms(vec![
+        atom(epsilon.clone(), half),
+        atom(Rational::zero(), 0.5),
+        atom(negative(epsilon), odds * half),
+    ])
 }
 
 /// The worst of bounded range ε: √(dP·dQ) is flat on [−ε, ε].
@@ -373,7 +414,11 @@ fn truncated_laplace(bound: f64, shift: &Rational) -> Pieces {
     if d > bound {
         let end = 2.0 * bound - d;
         let finite = libm::exp(-(d - bound)) * -libm::expm1(-end) / whole;
-        return Pieces { atoms: vec![], flats: vec![Flat { low: -end, high: end, density }], infinite: 1.0 - finite };
+        return Pieces {
+            atoms: vec![],
+            flats: vec![Flat { low: -end, high: end, density }],
+            infinite: 1.0 - finite,
+        };
     }
     let high = -libm::expm1(d - bound) / whole;
     let low = libm::exp(-d) * -libm::expm1(d - bound) / whole;
@@ -425,12 +470,20 @@ fn truncated_discrete_laplace(scale: &Rational, bound: u64, shift: u64) -> Piece
 
 /// One whole number by its own law; more of them, or one of large variance, by the continuous law of
 /// variance v − 9/4, of which they are a rounding up to a share of 2·10⁻¹⁸ per coordinate.
-fn discrete_gaussian(variance: &Rational, l2_squared: &Rational, dimensions: u64) -> Result<Base, AccountingError> {
+fn discrete_gaussian(
+    variance: &Rational,
+    l2_squared: &Rational,
+    dimensions: u64,
+) -> Result<Base, AccountingError> {
     let v = variance.to_f64();
     let reach = (2.0 * v * 760.0).sqrt().ceil() as i64 + 2;
     let shift = l2_squared.to_f64_down().sqrt().floor();
     if dimensions == 1 && reach < MOST_ATOMS as i64 && shift < MOST_ATOMS as f64 {
-        let weight = |x: i64| libm::exp(-(&Rational::from(x.unsigned_abs()).square() / &(variance * &Rational::from(2u32))).to_f64());
+        let weight = |x: i64| {
+            libm::exp(
+                -(&Rational::from(x.unsigned_abs()).square() / &(variance * &Rational::from(2u32))).to_f64(),
+            )
+        };
         let whole: f64 = (-reach..=reach).map(weight).sum();
         let shift = Rational::from(shift as u64);
         let half = &shift.square() / &(variance * &Rational::from(2u32));
@@ -444,7 +497,9 @@ fn discrete_gaussian(variance: &Rational, l2_squared: &Rational, dimensions: u64
     if smoothed <= Rational::zero() {
         return Err(AccountingError::new(
             "accounting.discrete-gaussian",
-            format!("discrete Gaussian noise on several numbers needs a variance above 9/4, but {variance} was given"),
+            format!(
+                "discrete Gaussian noise on several numbers needs a variance above 9/4, but {variance} was given"
+            ),
         ));
     }
     Ok(Base::Gaussian { mu_squared: l2_squared / &smoothed })

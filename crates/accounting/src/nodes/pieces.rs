@@ -50,7 +50,9 @@ pub(super) fn nodes(pieces: &Pieces, sampling: Option<&Sampling>, reach: Reach) 
     // What Q has on finite losses: all, but where the person is added the part that is P's alone.
     nodes.imbalance = match sampling {
         None => 0.0,
-        Some(Sampling { rate, direction: Direction::Remove | Direction::Replace }) => -rate * pieces.infinite / finite,
+        Some(Sampling { rate, direction: Direction::Remove | Direction::Replace }) => {
+            -rate * pieces.infinite / finite
+        }
         Some(Sampling { rate, direction: Direction::Add }) => rate * pieces.infinite,
     };
     nodes

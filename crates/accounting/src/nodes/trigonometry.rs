@@ -14,7 +14,10 @@ const ROUND: f64 = 6_755_399_441_055_744.0;
 
 /// (Σ w·(1 − cos yL), Σ w·(sin yL − yL)).
 pub(super) fn sum_of_waves(losses: &[f64], weights: &[f64], y: f64) -> (f64, f64) {
-    pulp::Arch::new().dispatch(#[inline(always)] || sum(losses, weights, y))
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || sum(losses, weights, y),
+    )
 }
 
 #[inline(always)]
