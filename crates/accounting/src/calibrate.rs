@@ -375,11 +375,14 @@ fn decimal(value: f64) -> Rational {
     format!("{value:?}").parse().unwrap_or_else(|_| Rational::one())
 }
 
-/// A parameter on which δ(ε) depends monotonically.
+/// A value of the parameter, and its miss.
+type Point = (f64, f64);
+
+/// A parameter on which ε(δ) depends monotonically.
 struct Search<'a> {
     target: &'a Target,
     make: &'a dyn Fn(f64) -> Result<PrivacyLoss, AccountingError>,
-    /// Whether δ falls as the parameter grows.
+    /// Whether ε falls as the parameter grows.
     falling: bool,
 }
 
@@ -455,7 +458,7 @@ impl Search<'_> {
         Ok(if upper <= 1.0 { upper.ln() } else { upper.ln().max(f64::MIN_POSITIVE) })
     }
 
-    fn bracket(&self, guess: f64, highest: f64) -> Result<((f64, f64), (f64, f64)), AccountingError> {
+    fn bracket(&self, guess: f64, highest: f64) -> Result<(Point, Point), AccountingError> {
         let start = (guess, self.miss(guess)?);
         let (mut here, mut factor) = (start, 1.1);
         for _ in 0..60 {
@@ -487,6 +490,6 @@ fn better(a: f64, b: f64, falling: bool) -> bool {
 }
 
 /// Where the line through two points (ln value, miss) is 0.
-fn interpolate(a: (f64, f64), b: (f64, f64)) -> f64 {
+fn interpolate(a: Point, b: Point) -> f64 {
     (a.0.ln() + (b.0 / a.0).ln() * a.1 / (a.1 - b.1)).exp()
 }
