@@ -1,0 +1,180 @@
+//! Faults that were found by asking, each under its own name.
+//!
+//! What is `ignore`d is not mended yet.
+
+#![expect(clippy::unwrap_used, reason = "a failing test may fail anywhere")]
+
+use demur_accounting::{Account, Bounds, Method};
+use demur_exact::Rational;
+
+fn q(text: &str) -> Rational {
+    text.parse().unwrap()
+}
+
+fn exact(value: f64) -> Rational {
+    Rational::try_from(value).unwrap()
+}
+
+fn delta(losses: &str, epsilon: &str) -> Bounds {
+    Account::of(&losses.parse().unwrap()).unwrap().delta(&q(epsilon)).unwrap().bounds
+}
+
+fn epsilon(losses: &str, delta: &str) -> Bounds {
+    Account::of(&losses.parse().unwrap()).unwrap().epsilon(&q(delta)).unwrap().bounds
+}
+
+/// A ρ-zero-concentrated loss is unbounded, but with δ = 0 it was not counted at all.
+#[test]
+#[ignore = "epsilon(0) forgets Σρ: [0, 0] for zcdp(0.5)"]
+fn concentrated_losses_count_at_delta_zero() {
+    for losses in ["zcdp(0.5)", "zcdp(0.5) + laplace(epsilon=1)"] {
+        let account = Account::of(&losses.parse().unwrap()).unwrap();
+        assert_eq!(account.epsilon(&Rational::zero()).unwrap_err().code(), "accounting.infinite", "{losses}");
+    }
+}
+
+/// Two such answers tell everything: δ is nearly 1 well below the largest loss.
+#[test]
+#[ignore = "densities below the smallest double: δ ≤ 10^(−40), ε = 0"]
+fn huge_losses_are_not_free() {
+    for losses in [
+        "laplace(epsilon=800)*2",
+        "laplace(epsilon=1000)*2",
+        "exponential(1000)*2",
+        "laplace(epsilon=1000)*1000",
+    ] {
+        assert!(delta(losses, "500").upper > 0.999, "{losses}: {:?}", delta(losses, "500"));
+        assert!(epsilon(losses, "1e-6").upper > 1500.0, "{losses}: {:?}", epsilon(losses, "1e-6"));
+    }
+}
+
+/// The same once, and on a sample.
+#[test]
+#[ignore = "panics: NaN in Bounds::new and in clamp"]
+fn huge_losses_are_no_panic() {
+    let losses = [
+        "laplace(epsilon=1500)",
+        "exponential(3000)",
+        "truncated_laplace(scale=0.001, bound=3, sensitivity=1)",
+        "subsampled(0.5, pure(1000))",
+        "subsampled(0.5, pure(1000))*2",
+        "subsampled(0.5, laplace(epsilon=1000))",
+    ];
+    for losses in losses {
+        assert!(delta(losses, "50").upper > 0.49, "{losses}");
+        assert!(epsilon(losses, "1e-6").upper > 900.0, "{losses}");
+    }
+}
+
+/// What is (ε, δ)-private is (ε, δ)-private.
+#[test]
+#[ignore = "refused as accounting.infinite, for δ is compared with the rounded-up Σδ"]
+fn an_approximate_loss_has_its_own_epsilon_at_its_own_delta() {
+    assert!((epsilon("approx(epsilon=1, delta=1e-6)", "1e-6").upper - 1.0).abs() < 1e-9);
+    assert!((epsilon("subsampled(1/2, approx(epsilon=1, delta=1e-6))", "5e-7").upper - 0.62).abs() < 1e-2);
+}
+
+/// δ − Σδ cancels, and what is left is uncertain for the lower bound as well.
+#[test]
+#[ignore = "the lower bound of ε is above ε when δ is close to Σδ"]
+fn lower_bounds_allow_for_what_is_left_of_delta() {
+    let with = epsilon("laplace(epsilon=0.1)*1000 + approx(epsilon=0, delta=1e-6)", "1.0000001e-6");
+    // (δ − 10⁻⁶)/(1 − 10⁻⁶)
+    let alone = epsilon("laplace(epsilon=0.1)*1000", "1000/9999990000000000");
+    assert!(with.lower <= alone.upper && alone.lower <= with.upper, "{with:?} and {alone:?}");
+}
+
+/// A sample of a concentrated loss costs at most what is sampled: δ ≤ q.
+#[test]
+#[ignore = "the lower bound takes no notice of the sample"]
+fn concentrated_losses_on_a_sample_have_no_lower_bound_of_the_whole() {
+    assert!(delta("subsampled(0.01, zcdp(0.5))", "1").lower <= 0.01);
+}
+
+/// On a lattice of 10⁶ steps per σ, Gaussian noise is Gaussian noise.
+#[test]
+#[ignore = "the lower bound is that of variance σ² − 9/4, which is no lower bound"]
+fn fine_discrete_gaussian_noise_costs_no_more_than_gaussian_noise() {
+    let (discrete, continuous) =
+        (delta("discrete_gaussian(sigma=1000000)", "1e-6"), delta("gaussian(sigma=1000000)", "1e-6"));
+    assert!(discrete.lower <= continuous.upper, "{discrete:?}, {continuous:?}");
+}
+
+/// ε(0) = Σε, and 0.55 as a double is a little more.
+#[test]
+#[ignore = "the lower bound is rounded to nearest: 0.55 and not below"]
+fn lower_bounds_of_sums_are_rounded_down() {
+    for (losses, sum) in [("pure(0.1)*3 + pure(0.25)", "0.55"), ("group(7, pure(0.3))", "2.1")] {
+        assert!(exact(epsilon(losses, "0").lower) <= q(sum), "{losses}");
+    }
+}
+
+/// Σε is where basic composition holds.
+#[test]
+#[ignore = "δ = 1 at Σε itself, which rounding moved up"]
+fn basic_composition_holds_at_the_sum() {
+    for (losses, sum) in [("pure(0.1)*3 + pure(0.25)", "0.55"), ("approx(epsilon=0.1, delta=1e-6)*3", "0.3")]
+    {
+        let account = Account::of(&losses.parse().unwrap()).unwrap();
+        assert!(account.delta_by(Method::Basic, &q(sum)).unwrap().bounds.upper < 1e-5, "{losses}");
+    }
+}
+
+/// Far out, where δ is smaller than every double.
+#[test]
+#[ignore = "panics: the grid overflows"]
+fn nothing_is_lost_far_out() {
+    for epsilon in ["40", "100", "1000"] {
+        assert!(delta("gaussian(sigma=1)", epsilon).upper < 1e-290);
+    }
+    for epsilon in ["100", "1000"] {
+        assert!(delta("subsampled(0.01, gaussian(sigma=1))*1000", epsilon).upper < 1e-290);
+    }
+    assert!(epsilon("gaussian(sigma=1)", "1e-400").upper < 50.0);
+}
+
+#[test]
+#[ignore = "refused as unproven, or takes minutes"]
+fn questions_beyond_every_double_are_answered() {
+    for epsilon in ["1e308", "1e400"] {
+        assert!(delta("gaussian(sigma=1)", epsilon).upper < 1e-290);
+        assert!(delta("subsampled(0.01, gaussian(sigma=1))*1000", epsilon).upper < 1e-290);
+    }
+    assert!(delta("gaussian(sigma=1e200)", "0").upper < 1e-190);
+}
+
+#[test]
+#[ignore = "panics: out of memory, overflow in the grid"]
+fn sizes_beyond_reason_are_no_panic() {
+    for losses in
+        ["gaussian(sigma=1e-9)", "laplace(epsilon=0.1)*9007199254740992", "pure(1)*9007199254740992"]
+    {
+        let answer = Account::of(&losses.parse().unwrap()).and_then(|account| account.epsilon(&q("1e-6")));
+        assert!(answer.is_ok_and(|answer| answer.bounds.upper > 1e8), "{losses}");
+    }
+    assert!(epsilon("gaussian(sigma=30)*1000000", "0.999999999999").upper < 1e4);
+}
+
+/// Each of these takes more than ten seconds.
+#[test]
+#[ignore = "takes minutes"]
+fn answers_come_within_seconds() {
+    let questions = [
+        ("gaussian(sigma=0.001)", "1e-6"),
+        ("subsampled(0.5, gaussian(sigma=0.1))*3", "1e-6"),
+        ("subsampled(0.5, gaussian(sigma=0.02))", "1e-6"),
+        ("subsampled(1e-12, gaussian(sigma=1))*1000000000", "1e-12"),
+        ("subsampled(1e-300, gaussian(sigma=1))*1000", "1e-6"),
+        ("group(100, subsampled(0.01, gaussian(sigma=5)))*10", "1e-6"),
+    ];
+    for (losses, delta) in questions {
+        let begun = std::time::Instant::now();
+        let answer = epsilon(losses, delta);
+        assert!(begun.elapsed().as_secs() < 10 && answer.upper.is_finite(), "{losses}");
+    }
+    assert!(delta("zcdp(1e-9)*5 + laplace(scale=3)", "1").upper < 1e-6);
+    let account = Account::of(&"subsampled(0.01, gaussian(sigma=1))*10".parse().unwrap()).unwrap();
+    for order in ["500", "100000"] {
+        assert!(account.renyi(&q(order)).unwrap()[0].upper.is_finite());
+    }
+}
