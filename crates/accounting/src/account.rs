@@ -37,8 +37,8 @@ pub(crate) enum Question<'a> {
 /// The relative width of an interval that needs no second opinion.
 const ENOUGH: f64 = 1e-8;
 
-/// A δ or ε that is as good as 0.
-const NOTHING: f64 = 1e-300;
+/// A δ that is as good as 0.
+pub(crate) const NOTHING: f64 = 1e-300;
 
 impl Account {
     /// The account of a loss.
@@ -101,11 +101,20 @@ impl Account {
         if let Some(answer) = self.by_pure(question) {
             return Ok(answer);
         }
-        let (method, reason) = self.ways[0].choice();
+        let (method, reason) = match question {
+            Question::Epsilon { delta } if !delta.is_zero() && delta.to_f64() < NOTHING => {
+                (Method::Renyi, "δ is smaller than what doubles can tell apart")
+            }
+            _ => self.ways[0].choice(),
+        };
         let mut worst = Bounds::new(0.0, 0.0);
         let mut used = (method, reason);
         for way in &self.ways {
             if way.is_below(question, worst) {
+                continue;
+            }
+            if renyi::is_nothing(way, question) {
+                worst = worst.max(Bounds::new(0.0, NOTHING));
                 continue;
             }
             let bounds = match ask(way, method, question) {
@@ -123,13 +132,18 @@ impl Account {
                 {
                     continue;
                 }
-                _ if renyi::rough(way, question).is_some_and(|bound| bound < NOTHING) => {
+                _ if matches!(question, Question::Delta { .. })
+                    && renyi::rough(way, question).is_some_and(|bound| bound < NOTHING) =>
+                {
                     Bounds::new(0.0, NOTHING)
                 }
                 tried => {
-                    used = (Method::Grid, "no decay of the moments can be proven for so few losses");
-                    let grid = ask(way, Method::Grid, question)?;
-                    tried.map_or(grid, |tried| tried.and(grid))
+                    let (method, second) = match ask(way, Method::Grid, question) {
+                        Ok(grid) => (Method::Grid, grid),
+                        Err(_) => (Method::Renyi, renyi::bounds(way, question)?),
+                    };
+                    used = (method, "no decay of the moments can be proven for so few losses");
+                    tried.map_or(second, |tried| tried.and(second))
                 }
             };
             worst = worst.max(bounds);

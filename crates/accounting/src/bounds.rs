@@ -10,8 +10,10 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Both bounds, of which an absent upper bound is +∞.
+    /// Both bounds. What is no number bounds nothing: as an upper bound it becomes +∞, as a lower one 0.
     pub fn new(lower: f64, upper: f64) -> Self {
+        let lower = if lower.is_nan() { 0.0 } else { lower };
+        let upper = if upper.is_nan() { f64::INFINITY } else { upper };
         debug_assert!(lower <= upper, "{lower} above {upper}");
         Self { lower, upper }
     }
@@ -19,7 +21,7 @@ impl Bounds {
     /// The larger of two numbers.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
-        Self { lower: self.lower.max(other.lower), upper: self.upper.max(other.upper) }
+        Self::new(self.lower.max(other.lower), self.upper.max(other.upper))
     }
 
     /// The same number, known from two sources.
@@ -31,5 +33,18 @@ impl Bounds {
     /// (upper − lower) / upper.
     pub fn relative_width(self) -> f64 {
         if self.upper == self.lower { 0.0 } else { (self.upper - self.lower) / self.upper }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_bounds_nothing() {
+        let unknown = Bounds::new(f64::NAN, f64::NAN);
+        assert_eq!(unknown, Bounds::new(0.0, f64::INFINITY));
+        assert_eq!(Bounds::new(1.0, 2.0).max(unknown), Bounds::new(1.0, f64::INFINITY));
+        assert_eq!(Bounds::new(1.0, 2.0).and(unknown), Bounds::new(1.0, 2.0));
     }
 }

@@ -57,13 +57,23 @@ fn basic(way: &Way, question: Question<'_>) -> Result<f64, AccountingError> {
     let pairs = pairs(way, Method::Basic)?;
     let epsilon: f64 = pairs.iter().map(|(epsilon, _, count)| epsilon * count).sum::<f64>() * (1.0 + 1e-14);
     let delta: f64 = pairs.iter().map(|(_, delta, count)| delta * count).sum::<f64>() * (1.0 + 1e-14);
+    let exact = way.exact_top();
+    let reached = |asked: &Rational| exact.as_ref().map_or(asked.to_f64_down() >= epsilon, |top| asked >= top);
     match question {
-        Question::Delta { epsilon: asked } => {
-            Ok(if asked.to_f64_down() >= epsilon * (1.0 - 2e-14) { delta.min(1.0) } else { 1.0 })
-        }
-        Question::Epsilon { delta: asked } if asked.to_f64_up() >= delta * (1.0 - 2e-14) => Ok(epsilon),
+        Question::Delta { epsilon: asked } => Ok(if reached(asked) { delta.min(1.0) } else { 1.0 }),
+        Question::Epsilon { delta: asked } if covers(way, asked, delta) => Ok(epsilon),
         Question::Epsilon { .. } => Err(too_small(delta)),
     }
+}
+
+/// Whether δ is at least Σδ, exactly where that is known.
+fn covers(way: &Way, asked: &Rational, rounded: f64) -> bool {
+    let exact = way.terms.laws.iter().try_fold(Rational::zero(), |sum, (law, count)| {
+        let pieces = law.pieces()?;
+        let one = if pieces.infinite == 0.0 { Rational::zero() } else { pieces.exactly_infinite.clone()? };
+        Some(&sum + &(&one * &Rational::from(*count)))
+    });
+    exact.map_or(asked.to_f64_down() >= rounded, |exact| *asked >= exact)
 }
 
 fn too_small(delta: f64) -> AccountingError {
@@ -104,10 +114,10 @@ fn worst(way: &Way) -> Result<Terms, AccountingError> {
         let odds = libm::exp(-epsilon);
         let high = (1.0 - delta) / (1.0 + odds);
         let atoms = vec![
-            Atom { loss: loss.clone(), probability: high },
-            Atom { loss: &Rational::zero() - &loss, probability: high * odds },
+            Atom { loss: loss.clone(), probability: high, other: high * odds },
+            Atom { loss: &Rational::zero() - &loss, probability: high * odds, other: high },
         ];
-        let pieces = Pieces { atoms, flats: vec![], infinite: delta };
+        let pieces = Pieces { atoms, infinite: delta, ..Pieces::default() };
         laws.push((Law { base: Base::Pieces(pieces), sampling: None }, count as u64));
     }
     Ok(Terms { laws, rho: Rational::zero(), curves: vec![], tight: true })
@@ -130,11 +140,9 @@ fn concentrated(way: &Way) -> Result<Terms, AccountingError> {
         };
         terms.rho = &terms.rho + &(&rho * &Rational::from(*count));
         if law.infinite() > 0.0 {
-            let pieces = Pieces {
-                atoms: vec![Atom { loss: Rational::zero(), probability: 1.0 - law.infinite() }],
-                flats: vec![],
-                infinite: law.infinite(),
-            };
+            let kept = 1.0 - law.infinite();
+            let atoms = vec![Atom { loss: Rational::zero(), probability: kept, other: kept }];
+            let pieces = Pieces { atoms, infinite: law.infinite(), ..Pieces::default() };
             terms.laws.push((Law { base: Base::Pieces(pieces), sampling: None }, *count));
         }
     }

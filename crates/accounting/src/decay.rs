@@ -21,6 +21,7 @@
 //! f falls. Half-lines that start further right are thinner but smoother, so several are kept.
 
 use crate::law::{Base, Direction, Flat, Law, Sampling};
+use crate::nodes::ratio;
 
 /// See the module text.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +82,8 @@ fn part(flat: &Flat, sampling: Option<&Sampling>, tilt: f64, whole: f64) -> Opti
         let loss = flat.low + width * (cell as f64 + 0.5);
         let ratio = 1.0 + sampling.rate * libm::expm1(loss);
         let slope = sampling.rate * libm::exp(loss) / ratio;
-        let density = sampling.probability(loss, flat.density * libm::exp(loss / 2.0));
+        let (here, there) = (libm::exp(loss / 2.0), libm::exp(-loss / 2.0));
+        let density = flat.density * sampling.probability(here, there);
         let tilted = density * libm::exp(tilt * sampling.loss(loss));
         let factor = libm::exp(width / 2.0 * (2.0 + tilt));
         mass += tilted * width / factor;
@@ -109,10 +111,9 @@ fn sampled_gaussian(mu: f64, sampling: &Sampling, tilt: f64, moment: f64) -> Dec
     let cells = ((right + 6.0) / cell) as usize;
     for index in 0..cells {
         let x = right - cell * (index as f64 + 0.5);
-        let excess = sampling.rate * libm::expm1(mu * x - mu * mu / 2.0);
-        let logistic = sampling.rate * libm::exp(mu * x - mu * mu / 2.0) / (1.0 + excess);
+        let (log_ratio, logistic) = ratio(mu, sampling.rate, x);
         let slope = mu * logistic;
-        let density = libm::exp(power * libm::log1p(excess) - x * x / 2.0) / ROOT_TWO_PI;
+        let density = libm::exp(power * log_ratio - x * x / 2.0) / ROOT_TWO_PI;
         let steep_f = (-x - mu + (power + 1.0) * slope).abs() + cell / 2.0 * bend;
         let steep_g = (-x + power * slope).abs() + cell / 2.0 * bend;
         mass += density * cell * libm::exp(-cell / 2.0 * steep_g);

@@ -29,8 +29,8 @@ use num_complex::Complex64;
 use rustfft::FftPlanner;
 
 use crate::inversion::Sum;
-use crate::law::{Base, Direction, Law, Pieces, Sampling};
-use crate::nodes::UNIT;
+use crate::law::{Atom, Base, Direction, Law, Pieces, Sampling};
+use crate::nodes::{UNIT, ratio};
 
 /// The largest and the smallest circle.
 const SIZES: std::ops::RangeInclusive<u32> = 12..=22;
@@ -256,13 +256,16 @@ fn gaussian(mu: f64, sampling: Option<&Sampling>, step: f64, goal: f64, floor: f
     let add = sampling.is_some_and(|sampling| sampling.direction == Direction::Add);
     // x where ln r(x) = ℓ; −∞ where there is none.
     let at = |loss: f64| {
+        if loss > 700.0 {
+            return (loss - rate.ln()) / mu + mu / 2.0;
+        }
         let ratio = (libm::expm1(loss) + rate) / rate;
         if ratio <= 0.0 { f64::NEG_INFINITY } else { ratio.ln() / mu + mu / 2.0 }
     };
     // Both tails to the right and to the left of x: without the person, and with.
     let tail = |x: f64| 0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2);
     let reach = (-2.0 * goal.ln()).sqrt() + 1.0;
-    let loss_at = |x: f64| libm::log1p(rate * libm::expm1(mu * x - mu * mu / 2.0));
+    let loss_at = |x: f64| ratio(mu, rate, x).0;
     let (low, high) = match add {
         false => (loss_at(-reach), loss_at(mu + reach)),
         true => (-loss_at(reach), -loss_at(-reach)),
@@ -314,13 +317,11 @@ fn of_pieces(
     floor: f64,
 ) -> Option<Cells> {
     let sampled = |loss: f64| sampling.map_or(loss, |sampling| sampling.loss(loss));
-    let mass = |loss: f64, p: f64| sampling.map_or(p, |sampling| sampling.probability(loss, p));
-    let mut atoms: Vec<_> = pieces
-        .atoms
-        .iter()
-        .map(|atom| (atom.loss.to_f64(), atom.probability))
-        .map(|(loss, p)| (sampled(loss), mass(loss, p)))
-        .collect();
+    let mass = |atom: &Atom| {
+        sampling.map_or(atom.probability, |sampling| sampling.probability(atom.probability, atom.other))
+    };
+    let mut atoms: Vec<_> =
+        pieces.atoms.iter().map(|atom| (sampled(atom.loss.to_f64()), mass(atom))).collect();
     if let Some(sampling) = sampling.filter(|_| pieces.infinite > 0.0) {
         atoms.push(sampling.vanishing(pieces.infinite));
     }

@@ -113,8 +113,17 @@ impl Sum {
         Line::new(self, &mut real, saddle, lattice)
     }
 
-    /// ln F(c) for real c.
+    /// Whether the moments at real c can be had in good time.
+    fn affordable(&self, tilt: f64) -> bool {
+        let reach = Reach { tilt, frequency: 0.0, tolerance: 1e-18 };
+        self.terms.iter().map(|(law, _)| Nodes::expected(law, reach)).sum::<f64>() < MOST_WIDTH
+    }
+
+    /// ln F(c) for real c; without an upper bound where it would take too long.
     pub(crate) fn log_moment(&self, tilt: f64) -> Bounds {
+        if !self.affordable(tilt) {
+            return Bounds::new(0.0, f64::INFINITY);
+        }
         let tolerance = (1e-15 / self.uses().max(1.0)).max(1e-19);
         let reach = Reach { tilt, frequency: 0.0, tolerance };
         let gaussian = tilt * (tilt + 1.0) / 2.0 * self.mu_squared;
@@ -198,6 +207,10 @@ impl<'a> RealMoments<'a> {
     }
 
     fn at(&mut self, c: f64) -> Saddle {
+        if !self.sum.affordable(2.0 * c) {
+            let nothing = f64::NAN;
+            return Saddle { tilt: c, epsilon: nothing, log_moment: nothing, log_delta: nothing, curvature: nothing };
+        }
         let mu_squared = self.sum.mu_squared;
         let (mut log, mut mean, mut variance) =
             (c * (c + 1.0) / 2.0 * mu_squared, (c + 0.5) * mu_squared, mu_squared);
@@ -214,6 +227,9 @@ impl<'a> RealMoments<'a> {
     }
 
     fn log_moment_up(&mut self, c: f64) -> f64 {
+        if !self.sum.affordable(2.0 * c) {
+            return f64::INFINITY;
+        }
         let terms: f64 = self
             .tilted(c)
             .iter()

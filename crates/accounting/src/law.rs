@@ -53,6 +53,8 @@ pub(crate) struct Pieces {
     pub(crate) flats: Vec<Flat>,
     /// P[L = ∞] = Q[L = −∞].
     pub(crate) infinite: f64,
+    /// The same as a fraction, where it is one.
+    pub(crate) exactly_infinite: Option<Rational>,
 }
 
 /// A loss that has a probability of its own.
@@ -61,6 +63,8 @@ pub(crate) struct Atom {
     pub(crate) loss: Rational,
     /// P[L = loss].
     pub(crate) probability: f64,
+    /// Q[L = loss], e^(−loss) times that, where that can be told in doubles.
+    pub(crate) other: f64,
 }
 
 /// dP = density·e^(ℓ/2)·dℓ for ℓ from `low` to `high`.
@@ -141,18 +145,20 @@ impl Law {
 impl Sampling {
     /// The loss on a sample, where the loss without sampling is ℓ.
     pub(crate) fn loss(&self, loss: f64) -> f64 {
-        let sampled = libm::log1p(self.rate * libm::expm1(loss));
+        let sampled = match loss < 700.0 {
+            true => libm::log1p(self.rate * libm::expm1(loss)),
+            false => loss + self.rate.ln(),
+        };
         match self.direction {
             Direction::Remove | Direction::Replace => sampled,
             Direction::Add => -sampled,
         }
     }
 
-    /// What P becomes at an output where it was `probability` and the loss was ℓ.
-    pub(crate) fn probability(&self, loss: f64, probability: f64) -> f64 {
-        let other = probability * libm::exp(-loss);
+    /// What P becomes at an output where P and Q were these.
+    pub(crate) fn probability(&self, probability: f64, other: f64) -> f64 {
         match self.direction {
-            Direction::Remove | Direction::Replace => other * (1.0 + self.rate * libm::expm1(loss)),
+            Direction::Remove | Direction::Replace => (1.0 - self.rate) * other + self.rate * probability,
             Direction::Add => other,
         }
     }

@@ -34,6 +34,7 @@ mod trigonometry;
 use num_complex::Complex64;
 
 use crate::law::{Base, Law};
+pub(crate) use sampled_gaussian::ratio;
 use trigonometry::sum_of_waves;
 
 /// 2⁻⁵³, by which a rounded operation is off at most.

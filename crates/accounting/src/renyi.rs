@@ -23,7 +23,7 @@ use demur_exact::Rational;
 use crate::account::Question;
 use crate::inversion::Sum;
 use crate::way::Way;
-use crate::{AccountingError, Bounds, Method};
+use crate::{AccountingError, Bounds};
 
 /// D_α in one direction.
 pub(crate) fn divergence(way: &Way, order: &Rational) -> Result<Bounds, AccountingError> {
@@ -70,14 +70,24 @@ pub(crate) fn rough(way: &Way, question: Question<'_>) -> Option<f64> {
             let epsilon = epsilon.to_f64_down();
             let (c, _) = way.sum.saddle_for_epsilon(epsilon)?;
             let inside = (c * (curve(way, c) - epsilon) + log_payoff(c)).exp() * (1.0 + 1e-12);
-            Some(way.with_infinite(Bounds::new(0.0, inside.min(1.0))).upper)
+            let inside = if inside.is_nan() { 1.0 } else { inside.min(1.0) };
+            Some(way.with_infinite(Bounds::new(0.0, inside)).upper)
         }
         Question::Epsilon { delta } => {
-            let log_delta = delta.to_f64_down().ln();
+            let log_delta = log(delta);
             let (c, _) = way.sum.saddle_for_delta(log_delta)?;
-            (way.lost().upper == 0.0).then(|| (curve(way, c) + (log_payoff(c) - log_delta) / c).max(0.0))
+            let bound = curve(way, c) + (log_payoff(c) - log_delta) / c;
+            (way.lost().upper == 0.0 && bound.is_finite()).then(|| bound.max(0.0) + f64::MIN_POSITIVE)
         }
     }
+}
+
+/// Whether δ(ε) is smaller than what anybody would tell, by order 2 alone.
+pub(crate) fn is_nothing(way: &Way, question: Question<'_>) -> bool {
+    let Question::Delta { epsilon } = question else { return false };
+    let epsilon = epsilon.to_f64_down();
+    let far = epsilon > 700.0 && way.must_have_moments().is_ok() && way.lost().upper == 0.0;
+    far && curve(way, 1.0) - epsilon < crate::account::NOTHING.ln()
 }
 
 /// δ(ε) or ε(δ) by the best order.
@@ -86,20 +96,30 @@ pub(crate) fn bounds(way: &Way, question: Question<'_>) -> Result<Bounds, Accoun
     match question {
         Question::Delta { epsilon } => {
             let e = epsilon.to_f64_down();
-            let upper = least(way, |c, d| c * (d - e) + log_payoff(c)).exp() * (1.0 + 1e-12);
+            let upper = least(way, |c, d| c * (d - e) + log_payoff(c)).exp() * (1.0 + 1e-12) + f64::MIN_POSITIVE;
             let inside = Bounds::new(0.0, upper.min(1.0));
             Ok(Bounds::new(floor(way, question), way.with_infinite(inside).upper))
         }
         Question::Epsilon { delta } => {
             let lost = way.lost().upper;
-            let within = (delta.to_f64_down() - lost) / (1.0 - lost);
-            if within <= 0.0 {
-                return way.epsilon(Method::Closed, delta);
+            let within = if lost == 0.0 { log(delta) } else { ((delta.to_f64_down() - lost) / (1.0 - lost)).ln() };
+            if !within.is_finite() {
+                return way.epsilon_of_nothing(delta);
             }
-            let upper = least(way, |c, d| d + (log_payoff(c) - within.ln()) / c).max(0.0) * (1.0 + 1e-14);
+            let upper = least(way, |c, d| d + (log_payoff(c) - within) / c).max(0.0) * (1.0 + 1e-14);
             Ok(Bounds::new(floor(way, question).min(upper), upper))
         }
     }
+}
+
+/// ln of a fraction, however small, rounded down.
+fn log(value: &Rational) -> f64 {
+    if *value <= Rational::zero() {
+        return f64::NEG_INFINITY;
+    }
+    let exponent = value.floor_log2();
+    let mantissa = (value * &Rational::power_of_two(-exponent)).to_f64_down();
+    mantissa.ln() + exponent as f64 * std::f64::consts::LN_2 * if exponent < 0 { 1.0 + 1e-15 } else { 1.0 - 1e-15 } - 1e-15
 }
 
 /// ln of c^c/(c + 1)^(c + 1).

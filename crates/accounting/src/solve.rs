@@ -29,7 +29,7 @@ pub(crate) fn least_epsilon(
         let Bounds { lower, upper } = at(epsilon);
         ((lower + upper) / 2.0).max(f64::MIN_POSITIVE).ln() - at_most.ln()
     };
-    let guess = guess.clamp(1e-12, highest);
+    let guess = guess.max(1e-12).min(highest);
     let (mut low, mut high) = bracket(&miss, guess, highest)?;
     for round in 0..100 {
         let secant = low.0 + (high.0 - low.0) * low.1 / (low.1 - high.1);

@@ -14,6 +14,14 @@ use crate::{AccountingError, Bounds, Method};
 /// The largest ε anybody is told.
 const HIGHEST: f64 = 1e9;
 
+/// The largest μ² for which the formula is fast: it takes as many digits as e^(−μ²/2) has.
+const LARGE_MU: f64 = 2500.0;
+
+/// Whether a sampled Gaussian is too strong a signal for the formula.
+fn is_large(law: &Law) -> bool {
+    matches!(&law.base, Base::Gaussian { mu_squared } if mu_squared.to_f64() > LARGE_MU)
+}
+
 /// Neighbours in one direction: with the person removed, or added.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
@@ -64,10 +72,11 @@ impl Way {
         if self.terms.rho > Rational::zero() || !self.terms.curves.is_empty() {
             return (Method::Renyi, "some losses are known only by their Rényi divergences");
         }
-        if self.single().is_some() {
+        let large = self.sum.mu_squared > LARGE_MU || self.single().is_some_and(is_large);
+        if self.single().is_some() && !large {
             return (Method::Closed, "a single loss has a formula");
         }
-        if self.sum.terms.is_empty() {
+        if self.sum.terms.is_empty() && !large {
             return (Method::Closed, "Gaussian noise composes to Gaussian noise");
         }
         if self.mirrored() {
@@ -121,8 +130,18 @@ impl Way {
             return Ok(Bounds::new(0.0, 0.0));
         }
         let lost = self.lost();
+        if lost.upper >= 1.0 {
+            return self.epsilon_of_nothing(delta);
+        }
         let within = &(delta - &exact(lost.upper)) / &exact((1.0 - lost.upper).max(f64::MIN_POSITIVE));
-        if !within.is_positive() || within.is_zero() {
+        let at_most = &(delta - &exact(lost.lower)) / &exact((1.0 - lost.lower).max(f64::MIN_POSITIVE));
+        if within <= Rational::zero() {
+            // With the δ of the loss itself, exactly, its largest finite loss is its ε.
+            if let (Some(exactly), Some(top)) = (self.exactly_lost(), self.top()) {
+                if exactly <= *delta {
+                    return Ok(Bounds::new(top * (1.0 - 1e-10), top));
+                }
+            }
             return self.epsilon_of_nothing(delta);
         }
         if method == Method::Closed {
@@ -137,9 +156,9 @@ impl Way {
                     let profile = |tried: &Rational| self.with_infinite(table.delta(tried));
                     least_epsilon(profile, delta, self.guess(delta), highest)
                 }
-                None => Some(self.line_epsilon(&within, Some(self.lattice()?))?),
+                None => Some(self.line_epsilon(delta, [&within, &at_most], Some(self.lattice()?))?),
             },
-            Method::Inversion => Some(self.line_epsilon(&within, None)?),
+            Method::Inversion => Some(self.line_epsilon(delta, [&within, &at_most], None)?),
             _ => Some(self.grid_epsilon(&within, delta)?),
         };
         let bounds = found.unwrap_or(Bounds::new(0.0, highest));
@@ -147,9 +166,10 @@ impl Way {
     }
 
     /// ε(δ) when δ is no more than the probability of an infinite loss.
-    fn epsilon_of_nothing(&self, delta: &Rational) -> Result<Bounds, AccountingError> {
+    pub(crate) fn epsilon_of_nothing(&self, delta: &Rational) -> Result<Bounds, AccountingError> {
+        let by_laws = self.must_have_laws().is_ok() && self.lost().upper == 0.0;
         match self.top() {
-            Some(top) if self.lost().upper == 0.0 => Ok(Bounds::new(top * (1.0 - 1e-14), top)),
+            Some(top) if by_laws => Ok(Bounds::new(top * (1.0 - 1e-14), top)),
             _ => Err(AccountingError::new(
                 "accounting.infinite",
                 format!(
@@ -232,7 +252,13 @@ impl Way {
         Split::new(&self.terms, &self.sum, saddle)
     }
 
-    fn line_epsilon(&self, within: &Rational, lattice: Option<Lattice>) -> Result<Bounds, AccountingError> {
+    /// `delta` lies between `within` and `at_most` given that the loss is finite.
+    fn line_epsilon(
+        &self,
+        delta: &Rational,
+        [within, at_most]: [&Rational; 2],
+        lattice: Option<Lattice>,
+    ) -> Result<Bounds, AccountingError> {
         if self.mirrored() {
             return Err(unproven());
         }
@@ -242,12 +268,12 @@ impl Way {
             let highest = self.top().unwrap_or(HIGHEST);
             let guess = saddle.map_or(highest, |saddle| saddle.1).max(1e-9);
             if let Some(split) = self.split(saddle.map(|(c, epsilon)| (c, epsilon, log_delta))) {
-                return least_epsilon(|tried| split.delta(tried), within, guess, highest)
-                    .ok_or_else(unproven);
+                let profile = |tried: &Rational| self.with_infinite(split.delta(tried));
+                return least_epsilon(profile, delta, guess, highest).ok_or_else(unproven);
             }
         }
         let line = self.sum.line_for_delta(log_delta, lattice).ok_or_else(unproven)?;
-        line.epsilon(within.to_f64_down(), within.to_f64_up() * (1.0 + 1e-15)).ok_or_else(unproven)
+        line.epsilon(within.to_f64_down(), at_most.to_f64_up() * (1.0 + 1e-15)).ok_or_else(unproven)
     }
 
     fn grid_delta(&self, epsilon: &Rational) -> Result<Bounds, AccountingError> {
@@ -303,6 +329,24 @@ impl Way {
     pub(crate) fn top(&self) -> Option<f64> {
         let each = self.terms.laws.iter().map(|(law, count)| Some(law.top()? * *count as f64));
         each.sum::<Option<f64>>().map(|top| top * (1.0 + 1e-14))
+    }
+
+    /// The largest loss as a fraction, where it is one: no law is sampled and the largest loss of each is an atom.
+    pub(crate) fn exact_top(&self) -> Option<Rational> {
+        self.terms.laws.iter().try_fold(Rational::zero(), |sum, (law, count)| {
+            let pieces = law.pieces()?;
+            let top = pieces.atoms.iter().map(|atom| &atom.loss).max()?;
+            let reaches = pieces.flats.iter().all(|flat| flat.high <= top.to_f64_up());
+            reaches.then(|| &sum + &(top * &Rational::from(*count)))
+        })
+    }
+
+    /// P[L = ∞] of a single use as a fraction, where it is one.
+    fn exactly_lost(&self) -> Option<Rational> {
+        let law = self.single()?;
+        let Base::Pieces(pieces) = &law.base else { return None };
+        let exactly = pieces.exactly_infinite.as_ref()?;
+        law.sampling.is_none().then(|| exactly.clone())
     }
 
     /// The probability that some loss is infinite.

@@ -20,6 +20,8 @@ use demur_exact::Rational;
 use super::{Atom, Base, Direction, Flat, Law, Pieces, Sampling};
 use crate::AccountingError;
 
+/// The largest loss of a stretch; beyond it a law is replaced by the worst with its ε, which is hardly worse.
+const LARGEST_FLAT: f64 = 256.0;
 /// The most atoms one law may have.
 const MOST_ATOMS: u64 = 1 << 16;
 
@@ -175,8 +177,17 @@ impl Leaves {
         rate: Rational,
     ) -> Result<(), AccountingError> {
         let curve = matches!(loss, PrivacyLoss::ZeroConcentrated { .. } | PrivacyLoss::Renyi { .. });
-        if matches!(loss, PrivacyLoss::DiscreteGaussian { dimensions: 2.., .. })
-            || (curve && rate < Rational::one())
+        let widened = match &loss {
+            PrivacyLoss::DiscreteGaussian { dimensions, variance, .. } => {
+                *dimensions > 1 || discrete_reach(variance) >= MOST_ATOMS as f64
+            }
+            PrivacyLoss::Laplace { scale, sensitivity } | PrivacyLoss::TruncatedLaplace { scale, sensitivity, .. } => {
+                (&(sensitivity * &Rational::from(group)) / scale).to_f64() > LARGEST_FLAT
+            }
+            PrivacyLoss::Exponential { epsilon } => (epsilon * &Rational::from(group)).to_f64() > LARGEST_FLAT,
+            _ => false,
+        };
+        if widened || (curve && rate < Rational::one())
         {
             self.tight = Some(false);
         }
@@ -333,12 +344,18 @@ fn whole(value: &Rational, mechanism: &str) -> Result<u64, AccountingError> {
     })
 }
 
-fn atom(loss: Rational, probability: f64) -> Atom {
-    Atom { loss, probability }
+fn atom(loss: Rational, probability: f64) -> (Rational, f64) {
+    (loss, probability)
 }
 
-fn atoms(atoms: Vec<Atom>) -> Pieces {
-    Pieces { atoms: atoms.into_iter().filter(|atom| atom.probability > 0.0).collect(), ..Pieces::default() }
+/// Atoms from their losses and P. What Q has at a loss, P has at the opposite one.
+fn atoms(atoms: Vec<(Rational, f64)>) -> Pieces {
+    let known: HashMap<Rational, f64> = atoms.iter().cloned().collect();
+    let other = |loss: &Rational, p: f64| {
+        known.get(&negative(loss)).copied().unwrap_or_else(|| p * libm::exp(-loss.to_f64()))
+    };
+    let all = atoms.iter().map(|(loss, p)| Atom { loss: loss.clone(), probability: *p, other: other(loss, *p) });
+    Pieces { atoms: all.filter(|atom| atom.probability > 0.0 || atom.other > 0.0).collect(), ..Pieces::default() }
 }
 
 fn negative(value: &Rational) -> Rational {
@@ -361,8 +378,10 @@ fn approximate(epsilon: &Rational, delta: &Rational, group: u64) -> Pieces {
     let mut pieces = two_points(epsilon * &Rational::from(group));
     for atom in &mut pieces.atoms {
         atom.probability *= 1.0 - infinite;
+        atom.other *= 1.0 - infinite;
     }
     pieces.infinite = infinite;
+    pieces.exactly_infinite = (group == 1).then(|| delta.clone());
     pieces
 }
 
@@ -392,12 +411,18 @@ fn exponential(epsilon: &Rational) -> Pieces {
     if e == 0.0 {
         return Pieces::default();
     }
+    if e > LARGEST_FLAT {
+        return two_points(epsilon.clone());
+    }
     let flat = Flat { low: -e, high: e, density: 0.25 / libm::sinh(e / 2.0) };
     Pieces { flats: vec![flat], ..Pieces::default() }
 }
 
 fn laplace(epsilon: &Rational) -> Pieces {
     let e = epsilon.to_f64();
+    if e > LARGEST_FLAT {
+        return two_points(epsilon.clone());
+    }
     let mut pieces = atoms(vec![atom(epsilon.clone(), 0.5), atom(negative(epsilon), 0.5 * libm::exp(-e))]);
     pieces.flats.push(Flat { low: -e, high: e, density: 0.25 * libm::exp(-e / 2.0) });
     pieces
@@ -410,21 +435,27 @@ fn truncated_laplace(bound: f64, shift: &Rational) -> Pieces {
     if d >= 2.0 * bound {
         return Pieces { infinite: 1.0, ..Pieces::default() };
     }
+    if d > LARGEST_FLAT {
+        // Whatever it is, it is (d, δ)-private with the δ of the outputs that are possible on one side only.
+        let outside = (libm::exp(d - bound) * -libm::expm1(-d) / whole).min(1.0);
+        let outside = if d > bound || outside.is_nan() { 1.0 } else { outside };
+        return approximate(shift, &Rational::try_from(outside).unwrap_or_else(|_| Rational::one()), 1);
+    }
     let density = 0.5 * libm::exp(-d / 2.0) / whole;
     if d > bound {
         let end = 2.0 * bound - d;
         let finite = libm::exp(-(d - bound)) * -libm::expm1(-end) / whole;
         return Pieces {
-            atoms: vec![],
             flats: vec![Flat { low: -end, high: end, density }],
             infinite: 1.0 - finite,
+            ..Pieces::default()
         };
     }
     let high = -libm::expm1(d - bound) / whole;
     let low = libm::exp(-d) * -libm::expm1(d - bound) / whole;
     let mut pieces = atoms(vec![atom(shift.clone(), high), atom(negative(shift), low)]);
     pieces.flats.push(Flat { low: -d, high: d, density });
-    pieces.infinite = libm::exp(-bound) * libm::expm1(d) / whole;
+    pieces.infinite = libm::exp(d - bound) * -libm::expm1(-d) / whole;
     pieces
 }
 
@@ -464,8 +495,14 @@ fn truncated_discrete_laplace(scale: &Rational, bound: u64, shift: u64) -> Piece
         }
     }
     let exact = |steps: i64| &Rational::new(i128::from(steps), 1) / scale;
-    pieces.atoms = by_loss.into_iter().map(|(steps, probability)| atom(exact(steps), probability)).collect();
+    let all = by_loss.into_iter().map(|(steps, probability)| atom(exact(steps), probability));
+    pieces.atoms = atoms(all.collect()).atoms;
     pieces
+}
+
+/// Beyond this many steps discrete Gaussian noise has less probability than any double.
+fn discrete_reach(variance: &Rational) -> f64 {
+    (2.0 * variance.to_f64() * 760.0).sqrt().ceil() + 2.0
 }
 
 /// One whole number by its own law; more of them, or one of large variance, by the continuous law of
@@ -475,8 +512,7 @@ fn discrete_gaussian(
     l2_squared: &Rational,
     dimensions: u64,
 ) -> Result<Base, AccountingError> {
-    let v = variance.to_f64();
-    let reach = (2.0 * v * 760.0).sqrt().ceil() as i64 + 2;
+    let reach = discrete_reach(variance) as i64;
     let shift = l2_squared.to_f64_down().sqrt().floor();
     if dimensions == 1 && reach < MOST_ATOMS as i64 && shift < MOST_ATOMS as f64 {
         let weight = |x: i64| {

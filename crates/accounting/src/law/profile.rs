@@ -52,7 +52,7 @@ pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
 
 /// E_P[(1 − e^(ε − L))⁺] over one flat stretch, for any ε known to a few units.
 pub(crate) fn of_flat(flat: &Flat, epsilon: f64) -> Bounds {
-    let pieces = Pieces { atoms: vec![], flats: vec![flat.clone()], infinite: 0.0 };
+    let pieces = Pieces { flats: vec![flat.clone()], ..Pieces::default() };
     of_pieces(&pieces, &Distance::near(epsilon))
 }
 
@@ -111,6 +111,9 @@ fn unsampled(base: &Base, epsilon: &Distance) -> Bounds {
 
 /// δ(ε) of Gaussian noise, for any ε and for μ > 0.
 pub(crate) fn gaussian(epsilon: f64, mu: f64) -> Bounds {
+    if mu < 1e-150 && epsilon >= 0.0 {
+        return Bounds::new(0.0, mu.max(0.0)); // δ(ε) ≤ δ(0) ≤ μ/√(2π)
+    }
     if mu <= 0.0 {
         return Bounds::new(0.0, -libm::expm1(epsilon.min(0.0)) * (1.0 + SLACK));
     }

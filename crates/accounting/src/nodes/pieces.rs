@@ -18,7 +18,7 @@ pub(super) fn nodes(pieces: &Pieces, sampling: Option<&Sampling>, reach: Reach) 
     let mut nodes = Nodes::default();
     let mut weigh = Weigh { nodes: &mut nodes, sampling };
     for atom in &pieces.atoms {
-        weigh.push(atom.loss.to_f64(), atom.probability);
+        weigh.push(atom.loss.to_f64(), atom.probability, atom.other);
     }
     let panels = pieces.flats.iter().flat_map(|flat| panels(flat, reach)).collect::<Vec<_>>();
     let share = reach.tolerance / panels.len().max(1) as f64;
@@ -29,7 +29,8 @@ pub(super) fn nodes(pieces: &Pieces, sampling: Option<&Sampling>, reach: Reach) 
         let (middle, half) = ((panel.low + panel.high) / 2.0, (panel.high - panel.low) / 2.0);
         for (x, weight) in &rule(index).nodes {
             let loss = middle + half * x;
-            weigh.push(loss, half * weight * panel.density * libm::exp(loss / 2.0));
+            let height = half * weight * panel.density;
+            weigh.push(loss, height * libm::exp(loss / 2.0), height * libm::exp(-loss / 2.0));
         }
     }
     let mut finite = 1.0 - pieces.infinite;
@@ -70,12 +71,13 @@ struct Weigh<'a> {
 }
 
 impl Weigh<'_> {
-    fn push(&mut self, loss: f64, probability: f64) {
+    fn push(&mut self, loss: f64, probability: f64, other: f64) {
         match self.sampling {
             None => self.nodes.push(loss, probability, 2.0 * loss.abs()),
             Some(sampling) => {
-                let (sampled, probability) = (sampling.loss(loss), sampling.probability(loss, probability));
-                let slope = sampling.rate * libm::exp(loss) / (1.0 + sampling.rate * libm::expm1(loss));
+                let (sampled, probability) = (sampling.loss(loss), sampling.probability(probability, other));
+                // q·e^ℓ/(1 + q(e^ℓ − 1))
+                let slope = 1.0 / (1.0 + (1.0 - sampling.rate) / sampling.rate * libm::exp(-loss));
                 let scale = 2.0 * sampled.abs() + slope * (1.0 + loss.abs());
                 self.nodes.push(sampled, probability, scale);
             }

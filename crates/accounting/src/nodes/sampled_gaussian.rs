@@ -34,20 +34,16 @@ pub(super) fn nodes(mu: f64, sampling: &Sampling, reach: Reach) -> Nodes {
     let negligible = 1e-3 * reach.tolerance;
     for index in first..=last {
         let x = index as f64 * step;
-        let exponent = mu * x - mu * mu / 2.0;
-        let excess = sampling.rate * libm::expm1(exponent);
-        let loss = libm::log1p(excess);
-        let density = step * INVERSE_ROOT_TWO_PI * libm::exp(-x * x / 2.0);
+        let (log_ratio, slope) = ratio(mu, sampling.rate, x);
+        let density = |log: f64| step * INVERSE_ROOT_TWO_PI * libm::exp(log - x * x / 2.0);
         let (weight, loss) = match sampling.direction {
-            Direction::Remove | Direction::Replace => (density * (1.0 + excess), loss),
-            Direction::Add => (density, -loss),
+            Direction::Remove | Direction::Replace => (density(log_ratio), log_ratio),
+            Direction::Add => (density(0.0), -log_ratio),
         };
         if weight < negligible && weight * libm::exp(reach.tilt * loss) < negligible {
             nodes.missing += 4.0 * negligible;
             continue;
         }
-        // dℓ/da of ℓ = ln(1 + q(e^a − 1)), which turns rounding of a into rounding of ℓ
-        let slope = sampling.rate * libm::exp(exponent) / (1.0 + excess);
         let scale = loss.abs() * (1.0 + x * x / 4.0) + slope * (1.0 + mu * x.abs() + mu * mu);
         nodes.push(loss, weight, scale);
     }
@@ -57,6 +53,16 @@ pub(super) fn nodes(mu: f64, sampling: &Sampling, reach: Reach) -> Nodes {
 /// About how many nodes there would be.
 pub(super) fn expected(mu: f64, sampling: &Sampling, reach: Reach) -> f64 {
     ((reach.tilt + 1.0) * mu + 20.0) / step(mu, sampling.direction, reach)
+}
+
+/// ℓ = ln(1 + q(e^a − 1)) for a = μx − μ²/2, and dℓ/da, which turns rounding of a into rounding of ℓ.
+pub(crate) fn ratio(mu: f64, rate: f64, x: f64) -> (f64, f64) {
+    let exponent = mu * x - mu * mu / 2.0;
+    if exponent > 700.0 {
+        return (exponent + rate.ln(), 1.0); // e^a alone is too large for a double
+    }
+    let excess = rate * libm::expm1(exponent);
+    (libm::log1p(excess), rate * libm::exp(exponent) / (1.0 + excess))
 }
 
 const INVERSE_ROOT_TWO_PI: f64 = 0.398_942_280_401_432_7;
@@ -92,10 +98,7 @@ fn ends(mu: f64, sampling: &Sampling, reach: Reach) -> (f64, f64) {
 /// Where r^(c+1)·φ has fallen below the tolerance and keeps falling.
 fn right_end(mu: f64, rate: f64, reach: Reach) -> f64 {
     let centre = (reach.tilt + 1.0) * mu;
-    let log_integrand = |x: f64| {
-        let excess = rate * libm::expm1(mu * x - mu * mu / 2.0);
-        (reach.tilt + 1.0) * libm::log1p(excess) - x * x / 2.0
-    };
+    let log_integrand = |x: f64| (reach.tilt + 1.0) * ratio(mu, rate, x).0 - x * x / 2.0;
     let target = (reach.tolerance / 16.0).ln();
     let mut x = centre + 1.0;
     while log_integrand(x) > target {
