@@ -1,7 +1,7 @@
 //! What must hold between answers, whatever the losses are.
 //!
-//! Losses are drawn so that exact methods answer in a millisecond: on lattices, beside Gaussian noise, or
-//! many at once. What is left to the grid has a test of its own.
+//! Losses are drawn so that exact methods answer in milliseconds: on lattices, beside Gaussian noise, or many at
+//! once. What is left to the grid has a test of its own.
 
 #![expect(clippy::unwrap_used, reason = "a failing test may fail anywhere")]
 
@@ -56,26 +56,24 @@ fn on_a_lattice() -> impl Strategy<Value = PrivacyLoss> {
         (1u32..16, 2u32..9).prop_map(|(k, n)| format!("randomized_response(epsilon={k}/8, categories={n})")),
         (1u32..5, 1u32..4).prop_map(|(s, d)| format!("discrete_laplace(scale={}, sensitivity={d})", 2 * s)),
         (1u32..16).prop_map(|k| format!("unary_encoding({k}/8)")),
-        (1u32..9).prop_map(|k| format!("approx(epsilon={k}/8, delta=1e-8)")),
-        (2u32..9).prop_map(|b| format!("truncated_discrete_laplace(scale=2, bound={b}, sensitivity=1)")),
+        (1u32..9).prop_map(|k| format!("approx(epsilon={k}/8, delta=1e-14)")),
+        (60u32..80).prop_map(|b| format!("truncated_discrete_laplace(scale=2, bound={b}, sensitivity=1)")),
     ];
     (one, 1u64..30).prop_map(|(text, count)| loss(&text).repeat(count))
 }
 
 /// Gaussian noise strong enough for a quick decay of the moments.
 fn gaussian() -> impl Strategy<Value = PrivacyLoss> {
-    (4u32..40, 1u64..30)
-        .prop_map(|(sigma, count)| loss(&format!("gaussian(sigma={sigma}/4)")).repeat(count + 4))
+    (4u32..12, 10u64..30).prop_map(|(sigma, count)| loss(&format!("gaussian(sigma={sigma}/4)")).repeat(count))
 }
 
 /// Losses with densities, which do not answer quickly when alone.
 fn dense() -> impl Strategy<Value = PrivacyLoss> {
     let one = prop_oneof![
         (1u32..40).prop_map(|k| format!("laplace(epsilon={k}/20)")),
-        (1u32..40).prop_map(|k| format!("exponential({k}/20)")),
         (1u32..20).prop_map(|k| format!("subsampled(0.1, laplace(epsilon={k}/20))")),
         (1u32..20).prop_map(|k| format!("subsampled({k}/100, gaussian(sigma=1))")),
-        (5u32..20).prop_map(|k| format!("truncated_laplace(scale=2, bound={k}, sensitivity=1)")),
+        (60u32..80).prop_map(|k| format!("truncated_laplace(scale=2, bound={k}, sensitivity=1)")),
     ];
     (one, 1u64..30).prop_map(|(text, count)| loss(&text).repeat(count))
 }
@@ -83,7 +81,7 @@ fn dense() -> impl Strategy<Value = PrivacyLoss> {
 /// Many small losses.
 fn many() -> impl Strategy<Value = PrivacyLoss> {
     let one = prop_oneof![
-        (1u32..10).prop_map(|k| format!("laplace(epsilon={k}/20)")),
+        (2u32..10).prop_map(|k| format!("laplace(epsilon={k}/20)")),
         (2u32..20).prop_map(|k| format!("subsampled(1/100, gaussian(sigma={k}/4))")),
     ];
     (one, 400u64..2000).prop_map(|(text, count)| loss(&text).repeat(count))
@@ -103,24 +101,32 @@ fn losses() -> impl Strategy<Value = Vec<PrivacyLoss>> {
     ]
 }
 
-/// An ε or an order of magnitude of δ to ask for.
-fn asked() -> impl Strategy<Value = Rational> {
-    (0u32..60).prop_map(|k| Rational::new(i128::from(k), 8))
+/// Where to ask for δ, as a share of the ε at δ = 10⁻⁹.
+fn share() -> impl Strategy<Value = Rational> {
+    (8u32..16).prop_map(|k| Rational::new(i128::from(k), 16))
 }
 
+/// An ε where δ is no smaller than anybody asks for.
+fn typical(losses: &PrivacyLoss, share: &Rational) -> Rational {
+    let most = epsilon(losses, &q("1e-9")).upper;
+    if most.is_finite() { &exact(most) * share } else { share.clone() }
+}
+
+/// A δ to ask for.
 fn small() -> impl Strategy<Value = Rational> {
     (5u32..=12, 1u32..10).prop_map(|(places, digit)| q(&format!("{digit}e-{places}")))
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn composition_is_order_free((parts, shuffled) in losses().prop_flat_map(|parts| {
         (Just(parts.clone()), Just(parts).prop_shuffle())
-    }), cut in 0usize..5, e in asked(), d in small()) {
+    }), cut in 0usize..5, share in share(), d in small()) {
         let (front, back) = shuffled.split_at(cut.min(shuffled.len()));
         let (one, other) = (sum(&parts), sum(back).compose(sum(front)));
+        let e = typical(&one, &share);
         prop_assert!(same(delta(&one, &e), delta(&other, &e)), "{:?} {:?}", delta(&one, &e), delta(&other, &e));
         prop_assert!(same(epsilon(&one, &d), epsilon(&other, &d)));
         // Nested sums are sums.
@@ -131,19 +137,20 @@ proptest! {
     }
 
     #[test]
-    fn composition_is_monotone(parts in losses(), extra in prop_oneof![on_a_lattice(), gaussian()], e in asked(), d in small()) {
+    fn composition_is_monotone(parts in losses(), extra in prop_oneof![on_a_lattice(), gaussian()], share in share(), d in small()) {
         // One loss more on the lattice, or beside Gaussian noise.
         let without = sum(&parts);
         let with = without.clone().compose(extra);
+        let e = typical(&without, &share);
         prop_assert!(delta(&with, &e).upper >= delta(&without, &e).lower);
         prop_assert!(epsilon(&with, &d).upper >= epsilon(&without, &d).lower);
     }
 
     #[test]
-    fn more_noise_never_costs_more(k in 1u32..40, more in 1u32..40, n in 400u64..2000, e in asked(), d in small()) {
+    fn more_noise_never_costs_more(k in 1u32..40, more in 1u32..40, n in 400u64..2000, share in share(), d in small()) {
         let forms: [&dyn Fn(u32) -> PrivacyLoss; 6] = [
-            &|s| loss(&format!("gaussian(sigma={s}/4)")).repeat(n),
-            &|s| loss(&format!("laplace(scale={s}/2)")).repeat(n),
+            &|s| loss(&format!("gaussian(sigma={s}/4)")).repeat(n % 50 + 1),
+            &|s| loss(&format!("laplace(scale={s}/8)")).repeat(n),
             &|s| loss(&format!("laplace(scale={s}/2)")),
             &|s| loss(&format!("discrete_laplace(scale={s}, sensitivity=2)")).repeat(n % 50 + 1),
             &|s| loss(&format!("subsampled(0.01, gaussian(sigma={}/4))", s + 1)).repeat(n),
@@ -151,13 +158,14 @@ proptest! {
         ];
         for form in forms {
             let (less, more) = (form(k), form(k + more));
+            let e = typical(&more, &share);
             prop_assert!(delta(&more, &e).lower <= delta(&less, &e).upper, "{more} and {less}");
             prop_assert!(epsilon(&more, &d).lower <= epsilon(&less, &d).upper, "{more} and {less}");
         }
     }
 
     #[test]
-    fn sampling_never_costs_more(rate in 1u32..100, less in 1u32..100, k in 2u32..20, n in 400u64..2000, e in asked(), d in small()) {
+    fn sampling_never_costs_more(rate in 1u32..100, less in 1u32..100, k in 2u32..20, n in 400u64..2000, share in share(), d in small()) {
         let inner = [
             (format!("gaussian(sigma={k}/4)"), 1),
             (format!("gaussian(sigma={k}/4)"), n),
@@ -171,6 +179,7 @@ proptest! {
             let whole = loss(&inner).repeat(count);
             let [larger, smaller] = rates.map(|rate| loss(&format!("subsampled({rate}/100, {inner})")).repeat(count));
             for (less, more) in [(&larger, &whole), (&smaller, &larger)] {
+                let e = typical(less, &share);
                 prop_assert!(delta(less, &e).lower <= delta(more, &e).upper, "{less} and {more}");
                 prop_assert!(epsilon(less, &d).lower <= epsilon(more, &d).upper, "{less} and {more}");
             }
@@ -178,8 +187,9 @@ proptest! {
     }
 
     #[test]
-    fn a_group_of_one_is_the_identity(parts in losses(), e in asked(), d in small()) {
+    fn a_group_of_one_is_the_identity(parts in losses(), share in share(), d in small()) {
         let alone = sum(&parts);
+        let e = typical(&alone, &share);
         let group = PrivacyLoss::Group { size: 1, inner: Box::new(alone.clone()) };
         prop_assert_eq!(delta(&group, &e), delta(&alone, &e));
         prop_assert_eq!(epsilon(&group, &d), epsilon(&alone, &d));
@@ -188,15 +198,17 @@ proptest! {
     }
 
     #[test]
-    fn delta_falls_with_epsilon(parts in losses(), e in asked(), step in 1u32..50) {
+    fn delta_falls_with_epsilon(parts in losses(), share in share(), step in 1u32..50) {
+        let e = typical(&sum(&parts), &share);
         let account = account(&sum(&parts));
-        let further = &e + &Rational::new(i128::from(step), 7);
+        let further = &e * &Rational::new(i128::from(100 + step), 100);
         let (near, far) = (account.delta(&e).unwrap().bounds, account.delta(&further).unwrap().bounds);
         prop_assert!(far.lower <= near.upper, "{near:?}, {far:?}");
     }
 
     #[test]
-    fn delta_and_epsilon_are_inverse(parts in losses(), e in asked()) {
+    fn delta_and_epsilon_are_inverse(parts in losses(), share in share()) {
+        let e = typical(&sum(&parts), &share);
         let account = account(&sum(&parts));
         let there = account.delta(&e).unwrap().bounds;
         prop_assume!(there.lower > 1e-50 && there.upper < 0.5 && e.is_positive());
@@ -211,19 +223,20 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn approximate_methods_are_never_below_the_exact_one(
         parts in losses(),
         extra in prop::option::of((1u32..10, 1u32..20)),
-        e in asked(),
+        share in share(),
         d in small(),
     ) {
         // One sampled (ε, δ) beside, where both directions differ and each has a δ of its own.
-        let extra = extra.map(|(rate, k)| loss(&format!("subsampled({rate}/10, approx(epsilon={k}/10, delta=1e-9))")));
+        let extra = extra.map(|(rate, k)| loss(&format!("subsampled({rate}/10, approx(epsilon={k}/10, delta=1e-13))")));
         let gaussian = extra.as_ref().map(|_| loss("gaussian(sigma=2)*10"));
         let losses = extra.into_iter().chain(gaussian).fold(sum(&parts), PrivacyLoss::compose);
+        let e = typical(&losses, &share);
         let account = account(&losses);
         let exact_delta = account.delta(&e).unwrap().bounds;
         let exact_epsilon = epsilon(&losses, &d);
@@ -361,7 +374,7 @@ fn over_all_events(pair: &OutputPair, exp_epsilon: &Rational) -> Rational {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn delta_is_brute_force_over_all_events(uses in few_uses(), e in (0i128..40).prop_map(|k| Rational::new(k, 10))) {
@@ -374,8 +387,9 @@ proptest! {
         let hair = q("1e-30");
         prop_assert!(exact(found.bounds.lower) <= &truth + &hair, "{losses} at {e}: {found:?}, {}", truth.to_f64());
         prop_assert!(&exact(found.bounds.upper) + &hair >= truth, "{losses} at {e}: {found:?}, {}", truth.to_f64());
-        // The grid answers where sampled losses with three values are no lattice; it is as good as it can be.
-        let limit = if found.method == Method::Grid { 1e-7 } else { 1e-12 };
+        // On a sample losses are logarithms: two of them are no exact lattice, and three are left to the grid.
+        let sampled = uses.iter().any(|one| one.loss.starts_with("subsampled"));
+        let limit = if sampled { 1e-7 } else { 1e-12 };
         prop_assert!(found.bounds.upper <= truth.to_f64() * (1.0 + limit) + 1e-13, "{losses} at {e}: {found:?}, {}", truth.to_f64());
     }
 }
@@ -394,7 +408,7 @@ fn grid_and_inversion_agree() {
     let agree = |inversion: Bounds, grid: Bounds| {
         inversion.relative_width() < 1e-9
             && grid.upper >= inversion.lower
-            && grid.upper <= inversion.upper * (1.0 + 1e-7)
+            && grid.upper <= inversion.upper * (1.0 + 2e-7)
             && grid.lower <= inversion.upper
     };
     for (losses, epsilon, delta) in questions {
