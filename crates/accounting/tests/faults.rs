@@ -98,6 +98,16 @@ fn fine_discrete_gaussian_noise_costs_no_more_than_gaussian_noise() {
     assert!(discrete.lower <= continuous.upper, "{discrete:?}, {continuous:?}");
 }
 
+/// Of ε-bounded range is ε²/8-zero-concentrated, also when composed.
+#[test]
+#[ignore = "the law of the worst profile is worse than every exponential mechanism when composed: no lower bound"]
+fn exponential_mechanisms_cost_no_more_than_their_rho() {
+    let account = Account::of(&"exponential(1)*20".parse().unwrap()).unwrap();
+    let best = account.epsilon(&q("1e-6")).unwrap().bounds;
+    let concentrated = account.epsilon_by(Method::ZeroConcentrated, &q("1e-6")).unwrap().bounds;
+    assert!(best.lower <= concentrated.upper, "{best:?}, {concentrated:?}");
+}
+
 /// ε(0) = Σε, and 0.55 as a double is a little more.
 #[test]
 
@@ -129,6 +139,16 @@ fn nothing_is_lost_far_out() {
         assert!(delta("subsampled(0.01, gaussian(sigma=1))*1000", epsilon).upper < 1e-290);
     }
     assert!(epsilon("gaussian(sigma=1)", "1e-400").upper < 50.0);
+}
+
+/// An everyday question; the lower bound is no number.
+#[test]
+#[ignore = "panics: NaN in Bounds::new"]
+fn sampled_gaussian_noise_is_answered_at_every_epsilon() {
+    for epsilon in ["1", "2", "4", "7", "10"] {
+        let answer = delta("subsampled(0.01, gaussian(sigma=9/4))*924", epsilon);
+        assert!(answer.lower > 0.0 && answer.relative_width() < 1e-6, "{epsilon}: {answer:?}");
+    }
 }
 
 #[test]

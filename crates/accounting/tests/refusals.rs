@@ -143,7 +143,7 @@ fn sound(answer: &Answer, most: f64) -> bool {
 
 fn nasty(losses: &str) {
     let Ok(account) = account(losses) else { return };
-    for epsilon in ["0", "1e-400", "1e-30", "1", "17/3", "40"] {
+    for epsilon in ["0", "1e-400", "1e-30", "1", "17/3"] {
         if let Ok(answer) = account.delta(&q(epsilon)) {
             assert!(sound(&answer, 1.0), "{losses} at ε = {epsilon}: {answer:?}");
         }
