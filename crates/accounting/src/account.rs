@@ -139,7 +139,9 @@ impl Account {
                 }
                 tried => {
                     let (method, second) = match ask(way, Method::Grid, question) {
-                        Ok(grid) => (Method::Grid, grid),
+                        Ok(grid) => {
+                            (Method::Grid, renyi::bounds(way, question).map_or(grid, |other| grid.and(other)))
+                        }
                         Err(_) => (Method::Renyi, renyi::bounds(way, question)?),
                     };
                     used = (method, "no decay of the moments can be proven for so few losses");
@@ -177,7 +179,7 @@ impl Account {
     pub fn renyi(&self, order: &Rational) -> Result<[Bounds; 2], AccountingError> {
         let here = renyi::divergence(&self.ways[0], order)?;
         let there = self.ways.get(1).map_or(Ok(here), |way| renyi::divergence(way, order))?;
-        Ok([here, there])
+        Ok([self.honest(here), self.honest(there)])
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn bounds(way: &Way, method: Method, question: Question<'_>) -> Resul
     let upper = match method {
         Method::Basic => basic(way, question)?,
         Method::Advanced => advanced(way, question)?,
-        Method::Optimal => return Account::of_terms(worst(way)?).bounds_of_best(question),
+        Method::Optimal => Account::of_terms(worst(way)?).bounds_of_best(question)?.upper,
         Method::ZeroConcentrated => {
             let way = Way::new(concentrated(way)?);
             return Ok(Bounds::new(0.0, renyi::bounds(&way, question)?.upper));
@@ -58,7 +58,8 @@ fn basic(way: &Way, question: Question<'_>) -> Result<f64, AccountingError> {
     let epsilon: f64 = pairs.iter().map(|(epsilon, _, count)| epsilon * count).sum::<f64>() * (1.0 + 1e-14);
     let delta: f64 = pairs.iter().map(|(_, delta, count)| delta * count).sum::<f64>() * (1.0 + 1e-14);
     let exact = way.exact_top();
-    let reached = |asked: &Rational| exact.as_ref().map_or(asked.to_f64_down() >= epsilon, |top| asked >= top);
+    let reached =
+        |asked: &Rational| exact.as_ref().map_or(asked.to_f64_down() >= epsilon, |top| asked >= top);
     match question {
         Question::Delta { epsilon: asked } => Ok(if reached(asked) { delta.min(1.0) } else { 1.0 }),
         Question::Epsilon { delta: asked } if covers(way, asked, delta) => Ok(epsilon),

@@ -98,18 +98,18 @@ impl Grid {
             }
             grid.infinite += cells.beyond * count;
             let (mut circle, log_total) = cells.tilted(tilt, n);
+            let norm = circle.iter().map(Complex64::norm_sqr).sum::<f64>().sqrt();
             grid.log_scale += count * log_total;
             forward.process(&mut circle);
             for (sum, one) in product.iter_mut().zip(&circle) {
                 *sum *= if count < 64.0 { one.powu(count as u32) } else { one.powf(count) };
             }
-            grid.error += count * 8.0 * UNIT * f64::from(size);
+            grid.error += count * 8.0 * UNIT * f64::from(size) * (norm + UNIT);
         }
         backward.process(&mut product);
         grid.circle = product.iter().map(|value| (value.re / n as f64).max(0.0)).collect();
         let norm = grid.circle.iter().map(|p| p * p).sum::<f64>().sqrt();
-        // Errors of all transforms, relative to the norms of what is transformed (at most 1 each).
-        grid.error = (grid.error + 16.0 * UNIT * f64::from(size)) * (norm + 1.0 / (n as f64).sqrt());
+        grid.error += 16.0 * UNIT * f64::from(size) * (norm + 1.0 / (n as f64).sqrt());
         Some(grid)
     }
 
@@ -133,7 +133,10 @@ impl Grid {
             tilted *= fall;
             gain = gain * slow + rise;
         }
-        let value = sum * (1.0 + 1e-12) + self.error * square.sqrt() + (-60.0f64).exp();
+        // A loss that comes around the circle to just above ε counts too little: at most for this.
+        let around = (-self.tilt * self.step * n as f64).exp();
+        let around = around / (1.0 - around);
+        let value = sum * (1.0 + 1e-12) + self.error * square.sqrt() + (-60.0f64).exp() + around;
         let spread = 8.0 * UNIT * (1.0 + self.log_scale.abs() + (self.tilt * epsilon).abs());
         let factor = (self.log_scale - self.tilt * epsilon + spread).exp();
         (factor * value + self.infinite).min(1.0)
@@ -198,9 +201,10 @@ impl Cells {
     fn add(&mut self, left: i64, p: f64, w: f64) {
         let excess = p - w * libm::exp(left as f64 * self.step);
         // Rounding is a few units of p, and moving it up one step is on the safe side.
-        let right = ((excess + 8.0 * UNIT * p * (1.0 + (left as f64 * self.step).abs()))
-            / -libm::expm1(-self.step))
-        .clamp(0.0, p);
+        let slack = 8.0 * UNIT * p * (1.0 + (left as f64 * self.step).abs());
+        let right = (excess + slack) / -libm::expm1(-self.step);
+        // Where e^a is too large for a double, everything goes to the right.
+        let right = if right.is_nan() { p } else { right.clamp(0.0, p) };
         let at = (left - self.first) as usize;
         self.masses[at] += p - right;
         self.masses[at + 1] += right;
@@ -276,28 +280,32 @@ fn gaussian(mu: f64, sampling: Option<&Sampling>, step: f64, goal: f64, floor: f
         let loss = index as f64 * step;
         if add { at(-loss) } else { at(loss) }
     };
-    // masses between two x under N(0, 1) and N(μ, 1), each by the smaller tail
+    // Masses between two x under N(0, 1) and N(μ, 1), each by the smaller tail, with what they may be off.
     let between = |a: f64, b: f64| {
-        let part = |a: f64, b: f64| if a > 0.0 { tail(a) - tail(b) } else { tail(-b) - tail(-a) };
-        let without = part(a, b);
-        (without, (1.0 - rate) * without + rate * part(a - mu, b - mu))
+        let part = |a: f64, b: f64| {
+            let (near, far) = if a > 0.0 { (tail(a), tail(b)) } else { (tail(-b), tail(-a)) };
+            (near - far, 4.0 * UNIT * near)
+        };
+        let (here, there) = (part(a, b), part(a - mu, b - mu));
+        let mix = |x: f64, y: f64| (1.0 - rate) * x + rate * y;
+        ((here.0, mix(here.0, there.0)), (here.1, mix(here.1, there.1)))
     };
     let mut left = edge(cells.first);
     for index in cells.first..cells.first + count - 1 {
         let right = edge(index + 1);
-        let (without, with) = if add { between(right, left) } else { between(left, right) };
-        if add {
-            cells.add(index, without, with)
-        } else {
-            cells.add(index, with, without)
+        let ((without, with), (off, off_with)) =
+            if add { between(right, left) } else { between(left, right) };
+        match add {
+            true => cells.add(index, without + off, (with - off_with).max(0.0)),
+            false => cells.add(index, with + off_with, (without - off).max(0.0)),
         }
         left = right;
     }
     // What is left of the grid goes to its first point, what is right of it is infinite.
     let (first, last) = (edge(cells.first), edge(cells.first + count - 1));
     let (below, above) = match add {
-        false => (between(f64::NEG_INFINITY, first).1, between(last, f64::INFINITY).1),
-        true => (between(first, f64::INFINITY).0, between(f64::NEG_INFINITY, last).0),
+        false => (between(f64::NEG_INFINITY, first).0.1, between(last, f64::INFINITY).0.1),
+        true => (between(first, f64::INFINITY).0.0, between(f64::NEG_INFINITY, last).0.0),
     };
     cells.masses[0] += below;
     cells.beyond = above;

@@ -20,10 +20,10 @@
 //!
 //! and each bracket is computed by a series where its parts nearly cancel. A node also carries a `scale`
 //! ≥ |Lⱼ| such that its loss is off by at most 16u·scale and its weight by a factor 1 ± 16u·scale/|Lⱼ|
-//! (u = 2⁻⁵³). The derivative of a term by L is at most |z||z + 1||L|·max(A, 1), so with summation in eight lanes
+//! (u = 2⁻⁵³). The derivative of a term by L is at most |z||z + 1||L|·max(A, 1, e^(−L)), so with summation in eight lanes
 //!
 //! ```text
-//! rounding error ≤ (64 + n/4)·u·|z|·|z + 1|·Σ wⱼ·max(A, 1)·|Lⱼ|·scaleⱼ
+//! rounding error ≤ (64 + n/4)·u·|z|·|z + 1|·Σ wⱼ·max(A, 1, e^(−Lⱼ))·|Lⱼ|·scaleⱼ
 //! ```
 
 mod gauss_legendre;
@@ -121,7 +121,8 @@ impl Nodes {
             tilted.weights.push(heavy);
             slope.add(index, heavy * loss);
             curvature.add(index, heavy * loss * loss);
-            scale += heavy.max(weight * shrink) * loss.abs() * size;
+            let other = weight * libm::exp(-loss);
+            scale += heavy.max(weight.max(other) * shrink) * loss.abs() * size;
         }
         (tilted.excess, tilted.drift) = (excess.sum(), drift.sum());
         if log_scale > 0.0 {
@@ -240,13 +241,13 @@ impl Tilted {
 
     /// The standard deviation of the tilted loss is at most this.
     pub(crate) fn deviation(&self) -> f64 {
-        self.variance.max(0.0).sqrt() * 1.01
+        self.variance.max(0.0).sqrt() * 1.1 + self.missing.sqrt()
     }
 
     /// A bound on the error of K(c + iy).
     fn error(&self, frequency: f64) -> f64 {
         let (c, y) = (self.tilt, frequency);
-        self.missing + self.rounding * (c.hypot(y) * (c + 1.0).hypot(y))
+        self.missing * (1.0 + c.hypot(y)) + self.rounding * (c.hypot(y) * (c + 1.0).hypot(y))
     }
 
     /// ln K(c + iy).

@@ -65,6 +65,7 @@ fn point(points: &[(Rational, Rational)], c: f64) -> f64 {
 
 /// An upper bound on δ(ε) or ε(δ) from one order that is good enough to tell what does not count.
 pub(crate) fn rough(way: &Way, question: Question<'_>) -> Option<f64> {
+    way.must_have_moments().ok()?;
     match question {
         Question::Delta { epsilon } => {
             let epsilon = epsilon.to_f64_down();
@@ -96,13 +97,15 @@ pub(crate) fn bounds(way: &Way, question: Question<'_>) -> Result<Bounds, Accoun
     match question {
         Question::Delta { epsilon } => {
             let e = epsilon.to_f64_down();
-            let upper = least(way, |c, d| c * (d - e) + log_payoff(c)).exp() * (1.0 + 1e-12) + f64::MIN_POSITIVE;
+            let upper =
+                least(way, |c, d| c * (d - e) + log_payoff(c)).exp() * (1.0 + 1e-12) + f64::MIN_POSITIVE;
             let inside = Bounds::new(0.0, upper.min(1.0));
             Ok(Bounds::new(floor(way, question), way.with_infinite(inside).upper))
         }
         Question::Epsilon { delta } => {
             let lost = way.lost().upper;
-            let within = if lost == 0.0 { log(delta) } else { ((delta.to_f64_down() - lost) / (1.0 - lost)).ln() };
+            let within =
+                if lost == 0.0 { log(delta) } else { ((delta.to_f64_down() - lost) / (1.0 - lost)).ln() };
             if !within.is_finite() {
                 return way.epsilon_of_nothing(delta);
             }
@@ -119,7 +122,9 @@ fn log(value: &Rational) -> f64 {
     }
     let exponent = value.floor_log2();
     let mantissa = (value * &Rational::power_of_two(-exponent)).to_f64_down();
-    mantissa.ln() + exponent as f64 * std::f64::consts::LN_2 * if exponent < 0 { 1.0 + 1e-15 } else { 1.0 - 1e-15 } - 1e-15
+    mantissa.ln()
+        + exponent as f64 * std::f64::consts::LN_2 * if exponent < 0 { 1.0 + 1e-15 } else { 1.0 - 1e-15 }
+        - 1e-15
 }
 
 /// ln of c^c/(c + 1)^(c + 1).

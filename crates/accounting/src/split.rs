@@ -86,7 +86,8 @@ impl Split {
             let (mut lower, mut upper) = (0.0, 0.0);
             for (loss, probability) in table.losses().filter(|(_, p)| *p > 0.0) {
                 for flat in flats {
-                    let part = of_flat(flat, epsilon.to_f64() - loss);
+                    let spread = 16.0 * UNIT * (1.0 + epsilon.to_f64() + loss.abs());
+                    let part = of_flat(flat, epsilon.to_f64() - loss, spread);
                     lower += probability * part.lower;
                     upper += probability * part.upper;
                 }
@@ -172,7 +173,9 @@ fn remainder(parts: &[Part], z: Complex64, log_scale: f64, uses: f64) -> (Comple
     let narrow =
         parts.iter().flat_map(|part| &part.flats).map(|flat| 1.0 / ((flat.high - flat.low) * z.norm()));
     let loss = 1.0 + narrow.fold(0.0, f64::max);
-    let reach = parts.iter().flat_map(|part| &part.atoms).map(|atom| atom.0.abs()).fold(0.0, f64::max);
+    let ends = parts.iter().flat_map(|part| part.flats.iter().map(|flat| flat.high));
+    let reach =
+        parts.iter().flat_map(|part| &part.atoms).map(|atom| atom.0.abs()).chain(ends).fold(0.0, f64::max);
     let error = (16.0 * uses * (1.0 + reach * z.norm()) * loss + 32.0) * UNIT * size;
     (whole - none - one, error)
 }

@@ -12,7 +12,7 @@ use crate::split::Split;
 use crate::{AccountingError, Bounds, Method};
 
 /// The largest ε anybody is told.
-const HIGHEST: f64 = 1e9;
+const HIGHEST: f64 = 1e300;
 
 /// The largest μ² for which the formula is fast: it takes as many digits as e^(−μ²/2) has.
 const LARGE_MU: f64 = 2500.0;
@@ -161,15 +161,18 @@ impl Way {
             Method::Inversion => Some(self.line_epsilon(delta, [&within, &at_most], None)?),
             _ => Some(self.grid_epsilon(&within, delta)?),
         };
-        let bounds = found.unwrap_or(Bounds::new(0.0, highest));
-        Ok(Bounds::new(bounds.lower.min(highest), bounds.upper.min(highest)))
+        let bounds = found.unwrap_or(Bounds::new(0.0, self.top().unwrap_or(f64::INFINITY)));
+        Ok(match self.top() {
+            Some(top) => Bounds::new(bounds.lower.min(top), bounds.upper.min(top)),
+            None => bounds,
+        })
     }
 
     /// ε(δ) when δ is no more than the probability of an infinite loss.
     pub(crate) fn epsilon_of_nothing(&self, delta: &Rational) -> Result<Bounds, AccountingError> {
         let by_laws = self.must_have_laws().is_ok() && self.lost().upper == 0.0;
         match self.top() {
-            Some(top) if by_laws => Ok(Bounds::new(top * (1.0 - 1e-14), top)),
+            Some(top) if by_laws => Ok(Bounds::new(top * (1.0 - 3e-14), top)),
             _ => Err(AccountingError::new(
                 "accounting.infinite",
                 format!(
@@ -296,8 +299,8 @@ impl Way {
             self.with_infinite(Bounds::new(upper, upper))
         };
         let highest = self.top().unwrap_or(HIGHEST);
-        let found =
-            least_epsilon(profile, delta, guess.max(1e-9), highest).map_or(highest, |found| found.upper);
+        let found = least_epsilon(profile, delta, guess.max(1e-9), highest)
+            .map_or(self.top().unwrap_or(f64::INFINITY), |found| found.upper);
         Ok(Bounds::new(0.0, found))
     }
 

@@ -69,7 +69,9 @@ fn huge_losses_are_no_panic() {
 
 fn an_approximate_loss_has_its_own_epsilon_at_its_own_delta() {
     assert!((epsilon("approx(epsilon=1, delta=1e-6)", "1e-6").upper - 1.0).abs() < 1e-9);
-    assert!((epsilon("subsampled(1/2, approx(epsilon=1, delta=1e-6))", "5.0000001e-7").upper - 0.62).abs() < 1e-2);
+    assert!(
+        (epsilon("subsampled(1/2, approx(epsilon=1, delta=1e-6))", "5.0000001e-7").upper - 0.62).abs() < 1e-2
+    );
 }
 
 /// δ − Σδ cancels, and what is left is uncertain for the lower bound as well.

@@ -43,6 +43,12 @@ impl Terms {
         loss.check()?;
         let mut leaves = Leaves::default();
         leaves.add(loss, 1, 1, &Rational::one())?;
+        let uses: f64 = leaves.counts.values().map(|count| *count as f64).sum();
+        let envelope = leaves.order.iter().any(|leaf| matches!(leaf.loss, PrivacyLoss::Exponential { .. }));
+        if envelope && uses > 1.0 {
+            // Each choice has a worst pair for every ε, but no choice is all of them.
+            leaves.tight = Some(false);
+        }
         let mut terms =
             Self { laws: vec![], rho: Rational::zero(), curves: vec![], tight: leaves.tight.unwrap_or(true) };
         for leaf in leaves.order {
@@ -145,6 +151,7 @@ impl Leaves {
             }
             PrivacyLoss::Threshold { delta, inner } => {
                 let shown = PrivacyLoss::Approximate { epsilon: Rational::zero(), delta: delta.clone() };
+                self.tight = Some(false);
                 self.add(inner, count, group, rate)?;
                 self.add(&shown, count, group, rate)
             }
@@ -181,14 +188,18 @@ impl Leaves {
             PrivacyLoss::DiscreteGaussian { dimensions, variance, .. } => {
                 *dimensions > 1 || discrete_reach(variance) >= MOST_ATOMS as f64
             }
-            PrivacyLoss::Laplace { scale, sensitivity } | PrivacyLoss::TruncatedLaplace { scale, sensitivity, .. } => {
+            PrivacyLoss::Laplace { scale, sensitivity }
+            | PrivacyLoss::TruncatedLaplace { scale, sensitivity, .. } => {
                 (&(sensitivity * &Rational::from(group)) / scale).to_f64() > LARGEST_FLAT
             }
-            PrivacyLoss::Exponential { epsilon } => (epsilon * &Rational::from(group)).to_f64() > LARGEST_FLAT,
+            PrivacyLoss::Exponential { epsilon } => {
+                (epsilon * &Rational::from(group)).to_f64() > LARGEST_FLAT
+            }
+            PrivacyLoss::PermuteAndFlip { .. } => true,
+            PrivacyLoss::Pure { .. } | PrivacyLoss::Approximate { .. } => group > 1,
             _ => false,
         };
-        if widened || (curve && rate < Rational::one())
-        {
+        if widened || (curve && rate < Rational::one()) {
             self.tight = Some(false);
         }
         self.count(Leaf { loss, group, rate, fixed_size: false }, count)
@@ -308,7 +319,9 @@ fn base(loss: &PrivacyLoss, group: u64) -> Result<Base, AccountingError> {
         PrivacyLoss::RandomizedResponse { epsilon, categories } => {
             randomized_response(&(epsilon * &k), *categories as f64)
         }
-        PrivacyLoss::UnaryEncoding { epsilon } => unary_encoding(&(epsilon * &k)),
+        // Several answers on a sample: the worst with their ε.
+        PrivacyLoss::UnaryEncoding { epsilon } if group > 1 => two_points(epsilon * &k),
+        PrivacyLoss::UnaryEncoding { epsilon } => unary_encoding(epsilon),
         PrivacyLoss::Exponential { epsilon } => exponential(&(epsilon * &k)),
         PrivacyLoss::Laplace { scale, sensitivity } => laplace(&(&(sensitivity * &k) / scale)),
         PrivacyLoss::TruncatedLaplace { scale, bound, sensitivity } => {
@@ -354,8 +367,12 @@ fn atoms(atoms: Vec<(Rational, f64)>) -> Pieces {
     let other = |loss: &Rational, p: f64| {
         known.get(&negative(loss)).copied().unwrap_or_else(|| p * libm::exp(-loss.to_f64()))
     };
-    let all = atoms.iter().map(|(loss, p)| Atom { loss: loss.clone(), probability: *p, other: other(loss, *p) });
-    Pieces { atoms: all.filter(|atom| atom.probability > 0.0 || atom.other > 0.0).collect(), ..Pieces::default() }
+    let all =
+        atoms.iter().map(|(loss, p)| Atom { loss: loss.clone(), probability: *p, other: other(loss, *p) });
+    Pieces {
+        atoms: all.filter(|atom| atom.probability > 0.0 || atom.other > 0.0).collect(),
+        ..Pieces::default()
+    }
 }
 
 fn negative(value: &Rational) -> Rational {
@@ -483,7 +500,7 @@ fn truncated_discrete_laplace(scale: &Rational, bound: u64, shift: u64) -> Piece
     }
     let weight = |x: i64| libm::exp(-(&Rational::from(x.unsigned_abs()) / scale).to_f64());
     let (bound, shift) = (bound as i64, shift as i64);
-    let whole: f64 = (-bound..=bound).map(weight).sum();
+    let whole = careful_sum((-bound..=bound).map(weight));
     let mut pieces = Pieces::default();
     let mut by_loss: std::collections::BTreeMap<i64, f64> = Default::default();
     for x in -bound..=bound {
@@ -498,6 +515,17 @@ fn truncated_discrete_laplace(scale: &Rational, bound: u64, shift: u64) -> Piece
     let all = by_loss.into_iter().map(|(steps, probability)| atom(exact(steps), probability));
     pieces.atoms = atoms(all.collect()).atoms;
     pieces
+}
+
+/// A sum that is off by a unit or two however many terms it has.
+fn careful_sum(terms: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut lost) = (0.0f64, 0.0);
+    for term in terms {
+        let next = sum + term;
+        lost += if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
+        sum = next;
+    }
+    sum + lost
 }
 
 /// Beyond this many steps discrete Gaussian noise has less probability than any double.
@@ -520,7 +548,7 @@ fn discrete_gaussian(
                 -(&Rational::from(x.unsigned_abs()).square() / &(variance * &Rational::from(2u32))).to_f64(),
             )
         };
-        let whole: f64 = (-reach..=reach).map(weight).sum();
+        let whole = careful_sum((-reach..=reach).map(weight));
         let shift = Rational::from(shift as u64);
         let half = &shift.square() / &(variance * &Rational::from(2u32));
         let all = (-reach..=reach).map(|x| {

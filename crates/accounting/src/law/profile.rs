@@ -42,7 +42,7 @@ pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
             let beta = rate - (1.0 - rate) * rise;
             let spread = 4.0 * f64::EPSILON * (rate + rise);
             let part = |beta: f64| match beta > 0.0 {
-                true => scale(unsampled(&law.base, &Distance::near(rate.ln() + epsilon - beta.ln())), beta),
+                true => scale(unsampled(&law.base, &Distance::near((rate / beta).ln() + epsilon)), beta),
                 false => Bounds::new(0.0, 0.0),
             };
             Bounds::new(part(beta - spread).lower, part(beta + spread).upper)
@@ -50,10 +50,10 @@ pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
     }
 }
 
-/// E_P[(1 − e^(ε − L))⁺] over one flat stretch, for any ε known to a few units.
-pub(crate) fn of_flat(flat: &Flat, epsilon: f64) -> Bounds {
+/// E_P[(1 − e^(ε − L))⁺] over one flat stretch, for any ε known up to a spread.
+pub(crate) fn of_flat(flat: &Flat, epsilon: f64, spread: f64) -> Bounds {
     let pieces = Pieces { flats: vec![flat.clone()], ..Pieces::default() };
-    of_pieces(&pieces, &Distance::near(epsilon))
+    of_pieces(&pieces, &Distance::Between(epsilon - spread, epsilon + spread))
 }
 
 fn scale(bounds: Bounds, factor: f64) -> Bounds {
