@@ -44,6 +44,14 @@ pub(crate) fn divergence(way: &Way, order: &Rational) -> Result<Bounds, Accounti
         ));
     }
     let upper = curve(way, c);
+    if !upper.is_finite() {
+        return Err(AccountingError::new(
+            "accounting.order",
+            format!(
+                "the Rényi divergence of order {order} takes too long to compute here; ask for a smaller order"
+            ),
+        ));
+    }
     let known = way.sum.log_moment(c).lower / c * (1.0 - 1e-15);
     let concentrated = way.terms.rho.to_f64_down() * (1.0 + c) * (1.0 - 1e-15);
     Ok(Bounds::new((known + concentrated).min(upper), upper))

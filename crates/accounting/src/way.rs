@@ -137,10 +137,10 @@ impl Way {
         let at_most = &(delta - &exact(lost.lower)) / &exact((1.0 - lost.lower).max(f64::MIN_POSITIVE));
         if within <= Rational::zero() {
             // With the δ of the loss itself, exactly, its largest finite loss is its ε.
-            if let (Some(exactly), Some(top)) = (self.exactly_lost(), self.top()) {
-                if exactly <= *delta {
-                    return Ok(Bounds::new(top * (1.0 - 1e-10), top));
-                }
+            if let (Some(exactly), Some(top)) = (self.exactly_lost(), self.top())
+                && exactly <= *delta
+            {
+                return Ok(Bounds::new(top * (1.0 - 1e-10), top));
             }
             return self.epsilon_of_nothing(delta);
         }

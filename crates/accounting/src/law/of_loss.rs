@@ -390,7 +390,7 @@ fn two_points(epsilon: Rational) -> Pieces {
 fn approximate(epsilon: &Rational, delta: &Rational, group: u64) -> Pieces {
     let e = epsilon.to_f64();
     let k = group as f64;
-    let copies = if e == 0.0 { k } else { libm::expm1(k * e) / libm::expm1(e) };
+    let copies = if e == 0.0 || group == 1 { k } else { libm::expm1(k * e) / libm::expm1(e) };
     let infinite = (delta.to_f64() * copies).min(1.0);
     let mut pieces = two_points(epsilon * &Rational::from(group));
     for atom in &mut pieces.atoms {
@@ -455,7 +455,7 @@ fn truncated_laplace(bound: f64, shift: &Rational) -> Pieces {
     if d > LARGEST_FLAT {
         // Whatever it is, it is (d, δ)-private with the δ of the outputs that are possible on one side only.
         let outside = (libm::exp(d - bound) * -libm::expm1(-d) / whole).min(1.0);
-        let outside = if d > bound || outside.is_nan() { 1.0 } else { outside };
+        let outside = if d > bound || outside.is_nan() { 1.0 } else { outside.max(f64::MIN_POSITIVE) };
         return approximate(shift, &Rational::try_from(outside).unwrap_or_else(|_| Rational::one()), 1);
     }
     let density = 0.5 * libm::exp(-d / 2.0) / whole;

@@ -35,7 +35,8 @@ pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
     let rise = libm::expm1(epsilon);
     match direction {
         Direction::Remove | Direction::Replace => {
-            let inside = libm::log1p(rise / rate);
+            // ln(1 + (e^ε − 1)/q), without e^ε where that is too large for a double
+            let inside = if epsilon < 700.0 { libm::log1p(rise / rate) } else { epsilon - rate.ln() };
             scale(unsampled(&law.base, &Distance::near(inside)), rate)
         }
         Direction::Add => {
