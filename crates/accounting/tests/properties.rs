@@ -3,7 +3,7 @@
 //! Losses are drawn so that exact methods answer in milliseconds: on lattices, beside Gaussian noise, or many at
 //! once. What is left to the grid has a test of its own.
 
-#![expect(clippy::unwrap_used, reason = "a failing test may fail anywhere")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failing test may fail anywhere")]
 
 use demur_accounting::{Account, Bounds, Method};
 use demur_core::{OutputPair, PrivacyLoss};
