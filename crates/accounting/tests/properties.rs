@@ -439,6 +439,15 @@ fn both_directions_count() {
         let [removed, added] = account(&loss(losses)).renyi(&q("2")).unwrap();
         assert_eq!(removed, added);
     }
+    // Half a sample of a coin with odds e is a fair coin, so both are known: D₃ = ½·ln Σ p³/p′².
+    let e = std::f64::consts::E;
+    let coin = [1.0 / (1.0 + e), e / (1.0 + e)];
+    let removed = coin.iter().map(|p| 0.125 / (p * p)).sum::<f64>().ln() / 2.0;
+    let added = coin.iter().map(|p| p * p * p / 0.25).sum::<f64>().ln() / 2.0;
+    let found = account(&loss("subsampled(0.5, pure(1))")).renyi(&q("3")).unwrap();
+    for (bounds, truth) in found.into_iter().zip([removed, added]) {
+        assert!((bounds.lower - truth).abs() < 1e-12 && (bounds.upper - truth).abs() < 1e-12, "{found:?}");
+    }
     // ln(1 + q(e^ε − 1)) when removed, −ln(1 − q(1 − e^(−ε))) when added: the larger one is told.
     let told = epsilon(&loss("subsampled(0.5, pure(1))"), &Rational::zero());
     assert!((told.upper - libm::log1p(0.5 * libm::expm1(1.0))).abs() < 1e-12, "{told:?}");
