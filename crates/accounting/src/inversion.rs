@@ -614,6 +614,11 @@ fn place(real: &mut RealMoments<'_>, saddle: Saddle) -> Option<(f64, f64, (f64, 
             break;
         }
         let Some((distance, beyond)) = spacing(real, here.tilt, saddle) else { continue };
+        // No line can do with less than this; where little more is needed, look no further.
+        let least = -(saddle.log_delta + (GOAL / 4.0).ln()) / here.tilt;
+        if factor == 1.0 && distance <= 1.5 * least {
+            return Some((here.tilt, distance, beyond));
+        }
         if best.is_none_or(|(_, known, _)| distance < known) {
             best = Some((here.tilt, distance, beyond));
         }

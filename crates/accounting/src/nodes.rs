@@ -96,7 +96,6 @@ impl Nodes {
         let log_scale = self.log_scale(tilt);
         let mut tilted = Tilted { tilt, log_scale, losses: self.losses.clone(), ..Tilted::default() };
         tilted.weights.reserve(self.weights.len());
-        let shrink = libm::exp(-log_scale);
         let (mut excess, mut drift) = (Lanes::default(), Lanes::default());
         let (mut slope, mut curvature, mut scale) = (Lanes::default(), Lanes::default(), 0.0);
         for (index, ((&loss, &weight), &size)) in
@@ -122,7 +121,9 @@ impl Nodes {
             slope.add(index, heavy * loss);
             curvature.add(index, heavy * loss * loss);
             let other = weight * libm::exp(-loss);
-            scale += heavy.max(weight.max(other) * shrink) * loss.abs() * size;
+            // Where e^(cL) is huge, terms are summed as they are: their errors are of first order.
+            scale +=
+                if log_scale > 0.0 { heavy * size } else { heavy.max(weight).max(other) * loss.abs() * size };
         }
         (tilted.excess, tilted.drift) = (excess.sum(), drift.sum());
         if log_scale > 0.0 {
@@ -247,7 +248,8 @@ impl Tilted {
     /// A bound on the error of K(c + iy).
     fn error(&self, frequency: f64) -> f64 {
         let (c, y) = (self.tilt, frequency);
-        self.missing * (1.0 + c.hypot(y)) + self.rounding * (c.hypot(y) * (c + 1.0).hypot(y))
+        let order = if self.log_scale > 0.0 { c.hypot(y) } else { c.hypot(y) * (c + 1.0).hypot(y) };
+        self.missing * (1.0 + c.hypot(y)) + self.rounding * order
     }
 
     /// ln K(c + iy).

@@ -243,7 +243,7 @@ impl Way {
         let log_heavy: f64 = self.sum.terms.iter().map(|(law, count)| count * f64::ln(atoms(law))).sum();
         lattice.is_none()
             && self.sum.terms.iter().any(|(law, _)| flat(law))
-            && (self.sum.uses() < 200.0 || log_heavy > -60.0)
+            && (self.sum.uses() < 200.0 || log_heavy > -40.0)
     }
 
     /// The composition with its atoms apart.
