@@ -101,26 +101,28 @@ impl Nodes {
         for (index, ((&loss, &weight), &size)) in
             self.losses.iter().zip(&self.weights).zip(&self.scales).enumerate()
         {
+            // e^(cL) − 1 and e^(−L) − 1
+            let (growth, fall) = (libm::expm1(tilt * loss), libm::expm1(-loss));
             let heavy = if tilt * loss > 300.0 || log_scale > 0.0 {
                 // e^(cL) alone could be too large for a double
                 libm::exp(weight.ln() + tilt * loss - log_scale)
             } else {
-                weight * libm::exp(tilt * loss)
+                weight * (1.0 + growth)
             };
             if log_scale > 0.0 {
                 excess.add(index, heavy);
                 drift.add(index, heavy * loss);
             } else if tilt * loss > 300.0 {
-                excess.add(index, heavy + weight * (tilt * libm::expm1(-loss) - 1.0));
-                drift.add(index, heavy * loss + weight * libm::expm1(-loss));
+                excess.add(index, heavy + weight * (tilt * fall - 1.0));
+                drift.add(index, heavy * loss + weight * fall);
             } else {
-                excess.add(index, weight * second_order(tilt, loss));
-                drift.add(index, weight * (loss * libm::expm1(tilt * loss) + second_order(0.0, loss)));
+                excess.add(index, weight * second_order(tilt, loss, growth + tilt * fall));
+                drift.add(index, weight * (loss * growth + second_order(0.0, loss, loss + fall)));
             }
             tilted.weights.push(heavy);
             slope.add(index, heavy * loss);
             curvature.add(index, heavy * loss * loss);
-            let other = weight * libm::exp(-loss);
+            let other = weight * (1.0 + fall);
             // Where e^(cL) is huge, terms are summed as they are: their errors are of first order.
             scale +=
                 if log_scale > 0.0 { heavy * size } else { heavy.max(weight).max(other) * loss.abs() * size };
@@ -151,14 +153,12 @@ impl Nodes {
     }
 }
 
-/// e^(cL) − 1 + c·(e^(−L) − 1), and for c = 0 its derivative by c there, L + e^(−L) − 1.
-fn second_order(c: f64, loss: f64) -> f64 {
+/// e^(cL) − 1 + c·(e^(−L) − 1), and for c = 0 its derivative by c there, L + e^(−L) − 1; `plain` is the same
+/// added up as it stands, which is good enough where nothing cancels.
+fn second_order(c: f64, loss: f64, plain: f64) -> f64 {
     const TERMS: i32 = 18;
     if (c + 1.0) * loss.abs() > 0.25 {
-        return match c == 0.0 {
-            true => loss + libm::expm1(-loss),
-            false => libm::expm1(c * loss) + c * libm::expm1(-loss),
-        };
+        return plain;
     }
     // Σ Lⁿ/n!·(cⁿ + c·(−1)ⁿ) from n = 2; for c = 0 without the c in front
     let (mut power, mut tilted, mut sum) = (loss, c, 0.0);
