@@ -116,6 +116,9 @@ impl Grid {
     /// An upper bound on δ(ε).
     pub(crate) fn delta_up(&self, epsilon: f64) -> f64 {
         let n = self.circle.len() as i64;
+        if epsilon / self.step > 1e15 {
+            return 1.0; // too far out to be told apart on this grid
+        }
         let first = (epsilon / self.step).floor() as i64 + 1;
         let reach = ((60.0 / self.tilt / self.step) as i64).min(n);
         // e^(−c·gap) and 1 − e^(−gap) by steps, started anew now and then
@@ -190,8 +193,8 @@ impl Cells {
     }
 
     fn empty(step: f64, low: f64, high: f64) -> Option<Self> {
-        let first = (low / step).floor() as i64 - 1;
-        let last = (high.max(low) / step).ceil() as i64 + 1;
+        let first = ((low / step).floor() as i64).saturating_sub(1);
+        let last = ((high.max(low) / step).ceil() as i64).saturating_add(1);
         let sensible =
             step > 0.0 && (high - low) / step < 4.0 * MOST_CELLS && (low.abs() + high.abs()) / step < 1e15;
         sensible.then(|| Self { step, first, masses: vec![0.0; (last - first + 1) as usize], beyond: 0.0 })
