@@ -84,7 +84,7 @@ impl Account {
 
     /// The answer that follows from Σε alone: δ(ε) = 0 from there on, and ε(0) is just that.
     fn by_pure(&self, question: Question<'_>) -> Option<Answer> {
-        let pure = self.pure.as_ref().filter(|_| self.ways[0].terms.tight)?;
+        let pure = self.pure.as_ref()?;
         let bounds = match question {
             Question::Delta { epsilon } if epsilon >= pure => Bounds::new(0.0, 0.0),
             Question::Epsilon { delta } if delta.is_zero() => {
