@@ -5,7 +5,7 @@
 //! | basic | ε, δ | (Σε, Σδ) |
 //! | advanced | ε, δ | ε′ = √(2·ln(1/δ′)·Σε²) + Σε(e^ε − 1), at δ′ + Σδ |
 //! | optimal | ε, δ | exactly what the worst (ε, δ)-private mechanisms compose to |
-//! | zcdp | ρ | Σρ, converted as in [`renyi`](crate::renyi) |
+//! | zcdp | ρ | Σρ, converted as in [`renyi`] |
 //! | gaussian | μ, δ | μ² = Σμ², at the Gaussian δ(ε) + Σδ |
 //!
 //! A pure ε counts as ρ = ε²/2, one of bounded range as ρ = ε²/8, and as μ = 2Φ⁻¹(e^ε/(1 + e^ε)). Loss
