@@ -681,3 +681,26 @@ impl Modulus {
         Some(high)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With copies of δ too close together, the sum is well above δ, and the bounds know it.
+    #[test]
+    fn a_coarse_line_still_encloses_delta() {
+        let truth = 0.126_936_737_506_643_94; // μ = 1, ε = 1
+        let sum = Sum { mu_squared: 1.0, terms: vec![] };
+        let (tilt, beyond) = (2.0, 4.0);
+        let saddle = RealMoments::new(&sum).at(tilt);
+        for distance in [3.0, 4.0, 6.0] {
+            let reached = (beyond * (beyond + 1.0) / 2.0, beyond);
+            let mut line = Line::empty(tilt, 2.0 * PI / distance, saddle, reached);
+            line.log_scale = saddle.log_moment;
+            line.nodes = (0..40).map(|index| line.node(&sum, &[], f64::from(index) * line.step)).collect();
+            let bounds = line.delta(1.0);
+            assert!(bounds.lower <= truth && truth <= bounds.upper, "{distance}: {bounds:?}");
+            assert!(bounds.upper > truth * (1.0 + 1e-6), "{distance}: the copies must be seen in {bounds:?}");
+        }
+    }
+}

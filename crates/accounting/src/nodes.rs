@@ -271,3 +271,27 @@ impl Tilted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::{Direction, Sampling};
+    use demur_exact::Rational;
+
+    /// K(1) = E_Q[r²] = 1 + q²(e^(μ²) − 1), and with few nodes the error is seen and covered.
+    #[test]
+    fn what_a_coarse_rule_misses_is_covered() {
+        let (rate, mu_squared) = (0.3, 4.0f64);
+        let exact = rate * rate * mu_squared.exp_m1();
+        let base = Base::Gaussian { mu_squared: Rational::from(4u32) };
+        let law = Law { base, sampling: Some(Sampling { rate, direction: Direction::Remove }) };
+        let mut seen = 0.0f64;
+        for tolerance in [0.3, 1e-1, 1e-2, 1e-4, 1e-8, 1e-14] {
+            let tilted = Nodes::of(&law, Reach { tilt: 1.0, frequency: 0.0, tolerance }).tilted(1.0);
+            let missed = (tilted.excess - exact).abs();
+            assert!(missed <= tilted.error(0.0), "{tolerance}: {missed} above {}", tilted.error(0.0));
+            seen = seen.max(missed);
+        }
+        assert!(seen > 1e-9, "a coarse rule must miss something, but missed {seen}");
+    }
+}
