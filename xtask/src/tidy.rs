@@ -11,8 +11,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("demur-core", &["demur-exact"]),
     ("demur-noise", &["demur-core", "demur-exact"]),
     ("demur-accounting", &["demur-core", "demur-exact"]),
-    ("demur", &["demur-accounting", "demur-core", "demur-exact", "demur-noise"]),
-    ("demur-testkit", &["demur-core", "demur-exact", "demur-noise"]),
+    ("demur-ledger", &["demur-accounting", "demur-core", "demur-exact"]),
+    ("demur-engine", &["demur-accounting", "demur-core", "demur-exact", "demur-ledger", "demur-noise"]),
+    (
+        "demur",
+        &["demur-accounting", "demur-core", "demur-engine", "demur-exact", "demur-ledger", "demur-noise"],
+    ),
+    ("demur-testkit", &["demur-core", "demur-exact", "demur-ledger", "demur-noise"]),
     ("xtask", &[]),
 ];
 

@@ -210,6 +210,17 @@ impl Filter {
         self.check(&state).map(|()| state)
     }
 
+    /// Whether `after` is within the capacity and has no less spent than `before`.
+    ///
+    /// What a chain of stored states must show, whichever version priced the losses between them.
+    pub fn follows(&self, before: &State, after: &State) -> bool {
+        let grown = |(before, after): (&Units, &Units)| before <= after;
+        self.check(after).is_ok()
+            && before.spent.len() == after.spent.len()
+            && before.delta <= after.delta
+            && before.spent.iter().zip(&after.spent).all(grown)
+    }
+
     fn cost(&self, loss: &PrivacyLoss) -> Result<Cost, Refusal> {
         loss.check()?;
         let prices = Prices { measures: &self.measures, amounts: &self.amounts, deltas: &self.deltas };

@@ -1,0 +1,305 @@
+//! [`Book`]: where every budget stands, folded from the entries; no file, no clock.
+//!
+//! **Definition.** A book is the state after a chain of entries. [`apply`](Book::apply) adds one that stands in the chain; the other
+//! methods draft the next one or refuse, and change nothing.
+//!
+//! **Guarantee.** For every budget, what was charged since it was created is within its filter's capacity, so all answers together have the
+//! filter's guarantee (`docs/accounting-filters.md`), and those of one requester have that of the requester's part.
+//!
+//! **Why.** A charge enters only by [`charge`](Book::charge), which asks both filters; `apply` checks again that what is
+//! spent never falls and never exceeds the capacity. A raise keeps what was spent. Nothing else touches it.
+
+use std::collections::BTreeMap;
+
+use demur_accounting::Filter;
+use jiff::Timestamp;
+
+use crate::entry::{
+    Adopt, Budget, BudgetName, Charge, Checkpoint, Close, Create, Entry, Event, FORMAT, Key, Open, Position,
+    Raise, Release, Sealed,
+};
+use crate::request::{Request, check_name, check_text};
+use crate::{Hash, LedgerError};
+
+/// The state after a chain of entries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Book {
+    ledger: Hash,
+    head: Position,
+    time: Timestamp,
+    budgets: BTreeMap<BudgetName, Budget>,
+    keys: Vec<Hash>,
+    since_checkpoint: u64,
+}
+
+impl Book {
+    /// The event that opens a ledger.
+    pub(crate) fn opening(ledger: Hash) -> Event {
+        Event::Open(Open { format: FORMAT, ledger })
+    }
+
+    /// The book that begins with this entry: the first of all, or a checkpoint.
+    pub(crate) fn start(sealed: &Sealed) -> Result<Self, LedgerError> {
+        let entry = sealed.read()?;
+        let (head, time) = (sealed.position, entry.time);
+        let empty = Self {
+            ledger: Hash::START,
+            head,
+            time,
+            budgets: BTreeMap::new(),
+            keys: Vec::new(),
+            since_checkpoint: 0,
+        };
+        match entry.event {
+            Event::Open(Open { format: FORMAT, ledger }) if head.sequence == 0 => {
+                Ok(Self { ledger, ..empty })
+            }
+            Event::Open(Open { format, .. }) if head.sequence == 0 => {
+                let text = format!("this ledger has format {format}, and this version reads format {FORMAT}");
+                Err(LedgerError::broken("ledger.format", text))
+            }
+            Event::Checkpoint(Checkpoint { budgets, keys, ledger }) => {
+                let budgets = budgets.into_iter().map(|budget| (budget.name.clone(), budget)).collect();
+                Ok(Self { ledger, budgets, keys, ..empty })
+            }
+            _ => Err(wrong(head.sequence, "does not begin a ledger")),
+        }
+    }
+
+    /// The name of the ledger.
+    pub fn ledger(&self) -> Hash {
+        self.ledger
+    }
+
+    /// The last entry.
+    pub fn head(&self) -> Position {
+        self.head
+    }
+
+    /// When the last entry was written.
+    pub fn time(&self) -> Timestamp {
+        self.time
+    }
+
+    /// All budgets, by name.
+    pub fn budgets(&self) -> impl Iterator<Item = &Budget> {
+        self.budgets.values()
+    }
+
+    /// One budget.
+    pub fn budget(&self, name: &BudgetName) -> Option<&Budget> {
+        self.budgets.get(name)
+    }
+
+    /// Whether a requester has a part of their own in a budget.
+    pub(crate) fn has_part(&self, budget: &str, requester: &str) -> bool {
+        self.budgets.contains_key(&BudgetName::part(budget, requester))
+    }
+
+    /// The keys that sign certificates, the one in use last.
+    pub fn keys(&self) -> &[Hash] {
+        &self.keys
+    }
+
+    /// How many entries were written since the last checkpoint.
+    pub(crate) fn since_checkpoint(&self) -> u64 {
+        self.since_checkpoint
+    }
+
+    /// Seals an event behind the head and applies it; time does not go back.
+    pub(crate) fn write(
+        &mut self,
+        event: Event,
+        now: Timestamp,
+        software: &str,
+    ) -> Result<Sealed, LedgerError> {
+        let entry = Entry { event, software: software.to_owned(), time: now.max(self.time) };
+        let sealed = entry.seal(Some(self.head))?;
+        self.enter(entry, sealed.position)?;
+        Ok(sealed)
+    }
+
+    /// Adds an entry of the chain.
+    pub fn apply(&mut self, sealed: &Sealed) -> Result<(), LedgerError> {
+        if !sealed.follows(Some(self.head)) {
+            return Err(wrong(sealed.position.sequence, "does not follow the one before it"));
+        }
+        self.enter(sealed.read()?, sealed.position)
+    }
+
+    fn enter(&mut self, entry: Entry, position: Position) -> Result<(), LedgerError> {
+        let wrong = |what: &str| wrong(position.sequence, what);
+        let before = self.since_checkpoint;
+        self.since_checkpoint += 1;
+        match entry.event {
+            Event::Open(_) => return Err(wrong("opens the ledger again")),
+            Event::Create(Create { name, dataset, unit, filter, .. }) => {
+                if self.budgets.contains_key(&name) {
+                    return Err(wrong("creates a budget that exists"));
+                }
+                let spent = filter.start();
+                let (charges, releases, closed) = (0, 0, false);
+                let budget =
+                    Budget { name: name.clone(), dataset, unit, filter, spent, charges, releases, closed };
+                self.budgets.insert(name, budget);
+            }
+            Event::Raise(Raise { name, filter, after, .. }) => {
+                let budget = self.budgets.get_mut(&name).filter(|budget| !budget.closed);
+                let budget = budget.ok_or_else(|| wrong("raises a budget that is not open"))?;
+                if filter.take_over(&budget.filter, &budget.spent).as_ref() != Ok(&after) {
+                    return Err(wrong("raises a budget and changes what was spent"));
+                }
+                (budget.filter, budget.spent) = (filter, after);
+            }
+            Event::Close(Close { name, .. }) => {
+                let budget = self.budgets.get_mut(&name).filter(|budget| !budget.closed);
+                budget.ok_or_else(|| wrong("closes a budget that is not open"))?.closed = true;
+            }
+            Event::Charge(Charge { budget, requester, after, part_after, .. }) => {
+                let part = BudgetName::part(&budget, &requester);
+                for (name, after) in [(BudgetName::whole(&budget), Some(after)), (part, part_after)] {
+                    let budget = self.budgets.get_mut(&name);
+                    match (budget, after) {
+                        (None, None) => {}
+                        (Some(budget), Some(after))
+                            if !budget.closed && budget.filter.follows(&budget.spent, &after) =>
+                        {
+                            budget.spent = after;
+                            budget.charges += 1;
+                        }
+                        _ => return Err(wrong("charges what the budget does not allow")),
+                    }
+                }
+            }
+            Event::Release(Release { budget, requester, .. }) => {
+                let part = BudgetName::part(&budget, &requester);
+                let whole = self.budgets.get_mut(&BudgetName::whole(&budget));
+                let whole = whole.filter(|budget| budget.releases < budget.charges);
+                whole.ok_or_else(|| wrong("releases what was not paid for"))?.releases += 1;
+                if let Some(part) = self.budgets.get_mut(&part) {
+                    // Paid for before the part was created, perhaps.
+                    part.releases = part.charges.min(part.releases + 1);
+                }
+            }
+            Event::Key(Key { public, .. }) => self.keys.push(public),
+            Event::Adopt(Adopt { lost, .. }) => {
+                if lost.is_some() {
+                    self.budgets.values_mut().for_each(|budget| budget.closed = true);
+                }
+            }
+            Event::Checkpoint(checkpoint) => {
+                if checkpoint != self.checkpoint() {
+                    return Err(wrong("is a checkpoint that does not agree with the entries before it"));
+                }
+                self.since_checkpoint = 0;
+            }
+        }
+        debug_assert!(self.since_checkpoint == 0 || self.since_checkpoint == before + 1);
+        (self.head, self.time) = (position, entry.time);
+        Ok(())
+    }
+
+    /// A new budget.
+    pub(crate) fn create(
+        &self,
+        name: BudgetName,
+        dataset: &str,
+        unit: &str,
+        filter: Filter,
+        reason: &str,
+    ) -> Result<Event, LedgerError> {
+        check_name("budget", &name.budget)?;
+        name.requester.iter().try_for_each(|requester| check_name("requester", requester))?;
+        check_name("dataset", dataset)?;
+        check_name("unit", unit)?;
+        check_text("reason", reason)?;
+        if let Some(budget) = self.budgets.get(&name) {
+            let state = if budget.closed { "was closed" } else { "exists" };
+            let text = format!("the budget {name} {state}; a budget is created once, and may then be raised");
+            return Err(LedgerError::misuse("ledger.budget.exists", text));
+        }
+        let whole = BudgetName::whole(&name.budget);
+        if name != whole {
+            self.open_budget(&whole)?;
+        }
+        let (dataset, unit, reason) = (dataset.to_owned(), unit.to_owned(), reason.to_owned());
+        Ok(Event::Create(Create { name, dataset, unit, filter, reason }))
+    }
+
+    /// A larger budget of the same kind.
+    pub(crate) fn raise(&self, name: BudgetName, filter: Filter, reason: &str) -> Result<Event, LedgerError> {
+        let budget = self.open_budget(&name)?;
+        check_reason(reason)?;
+        let after = filter.take_over(&budget.filter, &budget.spent).map_err(|refusal| {
+            LedgerError::refusal(
+                "ledger.budget.lowered",
+                format!("the budget {name} stays as it is: {refusal}"),
+            )
+        })?;
+        Ok(Event::Raise(Raise { name, filter, after, reason: reason.to_owned() }))
+    }
+
+    /// The end of a budget.
+    pub(crate) fn close(&self, name: BudgetName, reason: &str) -> Result<Event, LedgerError> {
+        self.open_budget(&name)?;
+        check_reason(reason)?;
+        Ok(Event::Close(Close { name, reason: reason.to_owned() }))
+    }
+
+    /// A charge, if the budget and the requester's part of it both admit the loss.
+    pub(crate) fn charge(&self, request: &Request) -> Result<Charge, LedgerError> {
+        request.check()?;
+        let pay = |name: &BudgetName| {
+            let budget = self.open_budget(name)?;
+            budget.filter.admit(&budget.spent, &request.loss).map_err(|refusal| {
+                LedgerError::refusal(
+                    refusal.code(),
+                    format!("the budget {name} does not allow it: {refusal}"),
+                )
+            })
+        };
+        let after = pay(&BudgetName::whole(&request.budget))?;
+        let part = BudgetName::part(&request.budget, &request.requester);
+        let part_after = match self.budgets.contains_key(&part) {
+            true => Some(pay(&part)?),
+            false => None,
+        };
+        let Request { budget, requester, id, question, data_version, loss } = request.clone();
+        let request = request.hash();
+        Ok(Charge { budget, requester, id, question, data_version, loss, request, after, part_after })
+    }
+
+    /// Where all budgets stand.
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        let budgets = self.budgets.values().cloned().collect();
+        Checkpoint { budgets, keys: self.keys.clone(), ledger: self.ledger }
+    }
+
+    fn open_budget(&self, name: &BudgetName) -> Result<&Budget, LedgerError> {
+        match self.budgets.get(name) {
+            Some(budget) if budget.closed => {
+                let text = format!("the budget {name} is closed; nothing can be charged to it any more");
+                Err(LedgerError::refusal("ledger.budget.closed", text))
+            }
+            Some(budget) => Ok(budget),
+            None => {
+                let known: Vec<String> = self.budgets.keys().map(BudgetName::to_string).collect();
+                let known = if known.is_empty() { "there is none yet".to_owned() } else { known.join(", ") };
+                let text = format!("there is no budget {name} in this ledger (known: {known})");
+                Err(LedgerError::misuse("ledger.budget.unknown", text))
+            }
+        }
+    }
+}
+
+pub(crate) fn check_reason(reason: &str) -> Result<(), LedgerError> {
+    if reason.trim().is_empty() {
+        let text = "a budget is changed for a reason that stands in the ledger, but none was given";
+        return Err(LedgerError::misuse("ledger.reason", text));
+    }
+    check_text("reason", reason)
+}
+
+fn wrong(sequence: u64, what: &str) -> LedgerError {
+    LedgerError::broken("ledger.chain", format!("entry {sequence} {what}; the ledger cannot be trusted"))
+}

@@ -1,0 +1,331 @@
+//! [`Sqlite`]: the embedded store, one file.
+//!
+//! **Durability.** Write-ahead log with `synchronous=FULL`: a commit returns after the log has been synced to disk. What is read
+//! when the ledger is opened has been synced too: opening moves the log into the file first, so pages that a failed
+//! sync left only in memory are written again.
+//!
+//! **Faults.** Every error of SQLite but "busy" is final for this handle.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+
+use super::lock::{Lock, OnWait};
+use super::{Found, Row, Store, StoredAnswer, Wanted};
+use crate::entry::{Position, Sealed};
+use crate::{Hash, LedgerError};
+
+/// Marks the file as a ledger: `demu` in ASCII.
+const APPLICATION: i64 = 0x6465_6d75;
+/// The version of the tables below.
+const TABLES: i64 = 1;
+
+const SCHEMA: &str = "
+CREATE TABLE entry (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, body BLOB NOT NULL) STRICT;
+CREATE TABLE named (requester TEXT NOT NULL, id TEXT NOT NULL, charge INTEGER NOT NULL,
+                    PRIMARY KEY (requester, id)) STRICT, WITHOUT ROWID;
+CREATE TABLE answer (charge INTEGER PRIMARY KEY, release INTEGER NOT NULL, requester TEXT NOT NULL,
+                     request BLOB, body BLOB NOT NULL) STRICT;
+CREATE INDEX answer_by_request ON answer (request, charge) WHERE request IS NOT NULL;
+";
+
+/// Entries in an SQLite file.
+pub struct Sqlite {
+    path: PathBuf,
+    identity: Identity,
+    connection: Connection,
+    lock: Option<Lock>,
+}
+
+impl Sqlite {
+    /// Makes the file with its tables, unless it is there.
+    ///
+    /// It is made under another name and gets its own when it is complete, so there is never half of one.
+    pub fn create(path: &Path, patience: Duration, on_wait: OnWait) -> Result<(), LedgerError> {
+        let mut lock = Lock::new(beside(path, "lock"), patience, on_wait)?;
+        lock.take()?;
+        let made = match path.try_exists() {
+            Ok(true) => Ok(()),
+            Ok(false) => make(path),
+            Err(error) => Err(creating(path, &error)),
+        };
+        lock.give_back().and(made)
+    }
+
+    /// An existing file, for reading and writing.
+    pub fn open(path: &Path, patience: Duration, on_wait: OnWait) -> Result<Self, LedgerError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut store = Self::connect(path, flags)?;
+        let lock = Lock::new(beside(path, "lock"), patience, on_wait)?;
+        store.lock = Some(lock);
+        let set = store.connection.pragma_update(None, "synchronous", "full").and_then(|()| {
+            let mode: String = store.connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+            let level: i64 = store.connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+            Ok(mode == "wal" && level == 2)
+        });
+        match set {
+            Ok(true) => {}
+            Ok(false) => return Err(store.wrong("is not set up for durable writes (WAL, synchronous=FULL)")),
+            Err(error) => return Err(store.failed("opening", &error)),
+        }
+        let passive = store.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        passive.map_err(|error| store.failed("opening", &error))?;
+        Ok(store)
+    }
+
+    /// An existing file, for reading only.
+    pub fn open_to_read(path: &Path) -> Result<Self, LedgerError> {
+        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, LedgerError> {
+        let connection = Connection::open_with_flags(path, flags).map_err(|error| {
+            LedgerError::broken(
+                "ledger.store",
+                format!("the ledger {} cannot be opened: {error}", path.display()),
+            )
+        })?;
+        let identity = identity(path).map_err(|error| creating(path, &error))?;
+        let store = Self { path: path.to_owned(), identity, connection, lock: None };
+        let pragma = |name: &str| store.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let marks = store
+            .connection
+            .busy_timeout(Duration::from_secs(10))
+            .and_then(|()| Ok((pragma("application_id")?, pragma("user_version")?)))
+            .map_err(|error| store.failed("opening", &error))?;
+        match marks {
+            (APPLICATION, TABLES) => Ok(store),
+            (APPLICATION, version) => {
+                Err(store
+                    .wrong(&format!("has tables of version {version}, and this software knows {TABLES}")))
+            }
+            _ => Err(store.wrong("is not a ledger of demur")),
+        }
+    }
+
+    fn failed(&self, doing: &str, error: &rusqlite::Error) -> LedgerError {
+        let path = self.path.display();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::busy(format!(
+                "the ledger {path} is held by a program other than demur; nothing was charged"
+            )),
+            _ => LedgerError::broken("ledger.store", format!("{doing} the ledger {path} failed: {error}")),
+        }
+    }
+
+    fn wrong(&self, what: &str) -> LedgerError {
+        LedgerError::broken("ledger.store", format!("the file {} {what}", self.path.display()))
+    }
+
+    fn head(&self) -> rusqlite::Result<Option<Position>> {
+        let sql = "SELECT sequence, hash FROM entry ORDER BY sequence DESC LIMIT 1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement
+            .query_row([], |row| Ok(Position { sequence: number(row, 0)?, hash: hash(row, 1)? }))
+            .optional()
+    }
+
+    fn look_up(&self, wanted: &Wanted<'_>) -> rusqlite::Result<Found> {
+        const NAMED: &str =
+            "SELECT e.sequence, e.hash, e.body FROM named n JOIN entry e ON e.sequence = n.charge
+                             WHERE n.requester = ?1 AND n.id = ?2";
+        const PAID: &str = "SELECT e.sequence, e.hash, e.body, a.body FROM answer a
+                            JOIN entry e ON e.sequence = a.release WHERE a.charge = ?1";
+        const EQUAL: &str = "SELECT e.sequence, e.hash, e.body, a.body FROM answer a
+                             JOIN entry e ON e.sequence = a.release
+                             WHERE a.request = ?1 AND (a.requester = ?2 OR NOT ?3) ORDER BY a.charge LIMIT 1";
+        let stored = |row: &rusqlite::Row<'_>| Ok(StoredAnswer { release: sealed(row)?, bytes: row.get(3)? });
+        if let Some(id) = wanted.id {
+            let mut named = self.connection.prepare_cached(NAMED)?;
+            if let Some(charge) = named.query_row(params![wanted.requester, id], sealed).optional()? {
+                let mut paid = self.connection.prepare_cached(PAID)?;
+                let answer = paid.query_row([charge.position.sequence as i64], stored).optional()?;
+                return Ok(Found { charge: Some(charge), answer });
+            }
+        }
+        let Some(request) = wanted.request else { return Ok(Found::default()) };
+        let mut equal = self.connection.prepare_cached(EQUAL)?;
+        let values = params![request.bytes(), wanted.requester, wanted.only_own];
+        Ok(Found { charge: None, answer: equal.query_row(values, stored).optional()? })
+    }
+
+    fn insert(&self, row: &Row) -> rusqlite::Result<()> {
+        let sequence = row.sealed.position.sequence as i64;
+        let mut entry = self.connection.prepare_cached("INSERT INTO entry VALUES (?1, ?2, ?3)")?;
+        entry.execute(params![sequence, row.sealed.position.hash.bytes(), row.sealed.body])?;
+        if let Some((requester, id)) = &row.named {
+            let mut named = self.connection.prepare_cached("INSERT INTO named VALUES (?1, ?2, ?3)")?;
+            named.execute(params![requester, id, sequence])?;
+        }
+        if let Some(answer) = &row.answer {
+            let mut insert =
+                self.connection.prepare_cached("INSERT INTO answer VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            let request = answer.request.as_ref().map(Hash::bytes);
+            insert.execute(params![
+                answer.charge as i64,
+                sequence,
+                answer.requester,
+                request,
+                answer.bytes
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// A file that was deleted or replaced can still be written, but nobody will ever read it.
+    fn still_there(&self) -> Result<(), LedgerError> {
+        match identity(&self.path) {
+            Ok(now) if now == self.identity => Ok(()),
+            _ => Err(self.wrong("was deleted, moved or replaced while it was in use")),
+        }
+    }
+
+    fn give_back(&mut self) -> Result<(), LedgerError> {
+        self.lock.as_mut().map_or(Ok(()), Lock::give_back)
+    }
+}
+
+impl Store for Sqlite {
+    fn begin(&mut self) -> Result<Option<Position>, LedgerError> {
+        let lock = self.lock.as_mut().ok_or_else(|| LedgerError::ours("a reader tried to write"))?;
+        lock.take()?;
+        let begun = self.still_there().and_then(|()| {
+            let head = self.connection.execute_batch("BEGIN IMMEDIATE").and_then(|()| self.head());
+            head.map_err(|error| self.failed("locking", &error))
+        });
+        begun.or_else(|error| self.abandon().and(Err(error)))
+    }
+
+    fn read(
+        &mut self,
+        sequence: u64,
+        visit: &mut dyn FnMut(Sealed) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        let failed = |error: rusqlite::Error| self.failed("reading", &error);
+        let sql = "SELECT sequence, hash, body FROM entry WHERE sequence >= ?1 ORDER BY sequence";
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let mut rows = statement.query([sequence as i64]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            visit(sealed(row).map_err(failed)?)?;
+        }
+        Ok(())
+    }
+
+    fn find(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Found>, LedgerError> {
+        let found = wanted.iter().map(|wanted| self.look_up(wanted)).collect::<rusqlite::Result<_>>();
+        found.map_err(|error| self.failed("reading", &error))
+    }
+
+    fn append(&mut self, rows: &[Row]) -> Result<(), LedgerError> {
+        rows.iter().try_for_each(|row| self.insert(row)).map_err(|error| self.failed("writing", &error))
+    }
+
+    fn commit(&mut self) -> Result<(), LedgerError> {
+        let done = self.connection.execute_batch("COMMIT").map_err(|error| self.failed("writing", &error));
+        // A commit that did not happen may be taken back; a commit that did, stays.
+        if done.is_err() && !self.connection.is_autocommit() {
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        let done = done.and_then(|()| self.still_there());
+        self.give_back().and(done)
+    }
+
+    fn abandon(&mut self) -> Result<(), LedgerError> {
+        let done = match self.connection.is_autocommit() {
+            true => Ok(()),
+            false => {
+                self.connection.execute_batch("ROLLBACK").map_err(|error| self.failed("leaving", &error))
+            }
+        };
+        self.give_back().and(done)
+    }
+}
+
+fn make(path: &Path) -> Result<(), LedgerError> {
+    let draft = beside(path, "new");
+    let made = remove(&draft)
+        .and_then(|()| remove(&dashed(&draft, "-wal")))
+        .and_then(|()| remove(&dashed(&draft, "-shm")))
+        .and_then(|()| tables(&draft).map_err(std::io::Error::other))
+        .and_then(|()| File::open(&draft)?.sync_all())
+        .and_then(|()| std::fs::rename(&draft, path))
+        // The name of a file is durable once its folder is.
+        .and_then(|()| File::open(folder(path))?.sync_all());
+    made.map_err(|error| creating(path, &error))
+}
+
+fn tables(path: &Path) -> rusqlite::Result<()> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.pragma_update(None, "user_version", TABLES)?;
+    connection.execute_batch(SCHEMA)?;
+    connection.execute_batch("COMMIT")?;
+    // Closing moves the log into the file and removes it.
+    connection.close().map_err(|(_, error)| error)
+}
+
+fn remove(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+fn creating(path: &Path, error: &std::io::Error) -> LedgerError {
+    LedgerError::broken("ledger.store", format!("creating the ledger {} failed: {error}", path.display()))
+}
+
+/// What tells a file from another one of the same name.
+#[cfg(unix)]
+type Identity = (u64, u64);
+
+#[cfg(unix)]
+fn identity(path: &Path) -> std::io::Result<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// Elsewhere a file in use cannot be removed; that it exists is enough.
+#[cfg(not(unix))]
+type Identity = ();
+
+#[cfg(not(unix))]
+fn identity(path: &Path) -> std::io::Result<Identity> {
+    std::fs::metadata(path).map(|_| ())
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn dashed(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// The file that stands beside the ledger with this ending.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    dashed(path, &format!(".{ending}"))
+}
+
+fn number(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let value: i64 = row.get(column)?;
+    u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
+}
+
+fn hash(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Hash> {
+    let bytes = row.get_ref(column)?.as_blob()?;
+    Hash::from_bytes(bytes)
+        .ok_or_else(|| rusqlite::Error::InvalidColumnType(column, "hash".into(), rusqlite::types::Type::Blob))
+}
+
+fn sealed(row: &rusqlite::Row<'_>) -> rusqlite::Result<Sealed> {
+    let position = Position { sequence: number(row, 0)?, hash: hash(row, 1)? };
+    Ok(Sealed { position, body: row.get(2)? })
+}
