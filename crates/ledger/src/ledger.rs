@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use crate::anchor::{Anchor, Memory};
 use crate::book::Book;
 use crate::chain;
-use crate::entry::{Adopt, BudgetName, Entry, Event, Key, Position};
+use crate::entry::{Adopt, BudgetName, Entry, Event, Key, Position, Sealed};
 use crate::location::Location;
 use crate::receipt::{Charged, Receipt};
 use crate::request::Request;
@@ -131,6 +131,16 @@ impl Ledger {
     pub fn look(location: &Location) -> Result<Book, LedgerError> {
         let memory = present(location)?;
         chain::fold(location.open_to_read()?.as_mut(), Some(memory))
+    }
+
+    /// Shows every entry from `sequence` on, as it is stored.
+    pub fn entries(
+        location: &Location,
+        sequence: u64,
+        visit: &mut dyn FnMut(Sealed) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        present(location)?;
+        location.open_to_read()?.read(sequence, visit)
     }
 
     /// Accepts a ledger whose anchor is missing or remembers more than the ledger has, by the owner's word.

@@ -3,7 +3,7 @@
 use demur_core::PrivacyLoss;
 
 use crate::Hash;
-use crate::entry::{Charge, Position};
+use crate::entry::{Budget, Charge, Position};
 
 /// Proof that a charge is on disk. Only [`Ledger::charge`](crate::Ledger::charge) makes one.
 ///
@@ -19,7 +19,7 @@ use crate::entry::{Charge, Position};
 ///
 /// ```compile_fail,E0451
 /// # use demur_ledger::Receipt;
-/// let forged = Receipt { ledger: todo!(), position: todo!(), charge: todo!() };
+/// let forged = Receipt { ledger: todo!(), position: todo!(), charge: todo!(), budget: todo!() };
 /// ```
 #[derive(Debug, PartialEq)]
 #[must_use = "a charge without a release wastes budget"]
@@ -27,11 +27,12 @@ pub struct Receipt {
     ledger: Hash,
     position: Position,
     charge: Box<Charge>,
+    budget: Box<Budget>,
 }
 
 impl Receipt {
-    pub(crate) fn new(ledger: Hash, position: Position, charge: Charge) -> Self {
-        Self { ledger, position, charge: Box::new(charge) }
+    pub(crate) fn new(ledger: Hash, position: Position, charge: Charge, budget: Budget) -> Self {
+        Self { ledger, position, charge: Box::new(charge), budget: Box::new(budget) }
     }
 
     pub(crate) fn into_charge(self) -> Charge {
@@ -51,6 +52,11 @@ impl Receipt {
     /// What was paid.
     pub fn loss(&self) -> &PrivacyLoss {
         &self.charge.loss
+    }
+
+    /// Where the budget stands with this charge.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// The charge as it stands in the ledger.

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use crate::anchor::{Anchor, Memory};
 use crate::book::Book;
-use crate::entry::{Charge, Event, Position, Release};
+use crate::entry::{BudgetName, Charge, Event, Position, Release};
 use crate::receipt::{Charged, Receipt, Replay};
 use crate::request::Request;
 use crate::store::{AnswerRow, Found, Row, Store, StoredAnswer, Wanted};
@@ -217,7 +217,9 @@ impl Writer {
             page.named.insert(name.clone(), (position.sequence, charge.request));
             page.last_row()?.named = Some(name);
         }
-        Ok(Charged::Now(Receipt::new(self.book.ledger(), position, charge)))
+        let budget = self.book.budget(&BudgetName::whole(&charge.budget)).cloned();
+        let budget = budget.ok_or_else(|| LedgerError::ours("a budget was lost while it was charged"))?;
+        Ok(Charged::Now(Receipt::new(self.book.ledger(), position, charge, budget)))
     }
 
     fn record(

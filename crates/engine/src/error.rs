@@ -1,0 +1,56 @@
+//! [`EngineError`]: why nothing was released.
+
+use std::fmt;
+
+use demur_ledger::LedgerError;
+
+/// A refusal or a failure: one sentence for people, one stable code for programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineError {
+    code: &'static str,
+    text: String,
+    refusal: bool,
+}
+
+impl EngineError {
+    pub(crate) fn new(code: &'static str, text: impl Into<String>) -> Self {
+        Self { code, text: text.into(), refusal: false }
+    }
+
+    /// What is said of any failure after the charge: always the same, because why it failed may depend on the data.
+    pub(crate) fn after_the_charge() -> Self {
+        let text = "the question was charged, but answering it failed; the charge stands, because a refund would \
+                    depend on the data";
+        Self::new("engine.failed", text)
+    }
+
+    /// The name of this error; it never changes, the sentence may.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// Whether the budget or its rules said no; then nothing was charged.
+    pub fn is_refusal(&self) -> bool {
+        self.refusal
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+impl From<LedgerError> for EngineError {
+    fn from(error: LedgerError) -> Self {
+        Self { code: error.code(), text: error.to_string(), refusal: error.is_refusal() }
+    }
+}
+
+impl From<demur_accounting::AccountingError> for EngineError {
+    fn from(error: demur_accounting::AccountingError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}

@@ -1,0 +1,22 @@
+//! The one pipeline: charge, compute, add noise, release.
+//!
+//! An [`Engine`] owns a ledger and a signing key. [`Engine::ask`] charges a [`Question`], runs its computation, makes
+//! the [`Private`] result public, and stores and returns the [`Certificate`] that says what is promised.
+//! [`verify`] checks a certificate without trusting whoever shows it.
+//!
+//! Never here: networks, the reading of arguments, a price that is not the mechanism's own.
+
+mod canonical;
+mod certificate;
+mod engine;
+mod error;
+mod key;
+mod private;
+mod question;
+
+pub use certificate::{Certificate, Finding, Promise, Signature, Verdict, verify};
+pub use engine::{Answer, Engine};
+pub use error::EngineError;
+pub use key::Key;
+pub use private::{Choices, Numbers, Private, Responses};
+pub use question::{Question, Term};
