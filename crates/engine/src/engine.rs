@@ -10,7 +10,7 @@
 //! **After the charge** every failure is one constant sentence, and the charge stands: a refund, or a reason, would depend on
 //! the data.
 
-use demur_ledger::{Charged, Ledger, Location, Options, Receipt};
+use demur_ledger::{Charged, Hash, Ledger, Location, Options, Receipt};
 use demur_noise::Entropy;
 
 use crate::EngineError;
@@ -46,6 +46,14 @@ impl Engine {
             ledger.introduce_key(key.public(), "signs certificates from here on")?;
         }
         Ok(Self { ledger, key, software })
+    }
+
+    /// Introduces a new signing key, and gives its public half.
+    pub fn rotate(location: &Location, reason: &str, options: Options) -> Result<Hash, EngineError> {
+        let ledger = Ledger::open(location, options)?;
+        let public = Key::rotate(&location.key())?.public();
+        ledger.introduce_key(public, reason)?;
+        Ok(public)
     }
 
     /// The ledger itself.

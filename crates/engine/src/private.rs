@@ -72,7 +72,7 @@ pub struct Responses<'a> {
     /// The rule.
     pub mechanism: &'a RandomizedResponse,
     /// What the answers are called, which is public.
-    pub names: &'a [String],
+    pub name: &'a dyn Fn(u64) -> String,
     /// The true answer.
     pub truth: u64,
     /// How often.
@@ -85,10 +85,7 @@ impl Private for Responses<'_> {
     }
 
     fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, NoiseError> {
-        let one = |_| {
-            let answer = self.mechanism.respond(self.truth, entropy)?.into_value();
-            Ok(self.names.get(answer as usize).cloned().unwrap_or_else(|| answer.to_string()))
-        };
+        let one = |_| Ok((self.name)(self.mechanism.respond(self.truth, entropy)?.into_value()));
         (0..self.count).map(one).collect()
     }
 }

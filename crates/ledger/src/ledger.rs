@@ -18,11 +18,11 @@ use jiff::Timestamp;
 use crate::anchor::{Anchor, Memory};
 use crate::book::Book;
 use crate::chain;
-use crate::entry::{Adopt, BudgetName, Entry, Event, Key, Position, Sealed};
+use crate::entry::{Adopt, BudgetName, Entry, Event, Key, Position};
 use crate::location::Location;
 use crate::receipt::{Charged, Receipt};
 use crate::request::Request;
-use crate::store::{OnWait, Row, Store};
+use crate::store::{OnWait, Row, Store, VisitEntry};
 use crate::writer::{Done, Draft, Job, Poison, Work, Writer};
 use crate::{Hash, LedgerError};
 
@@ -137,10 +137,21 @@ impl Ledger {
     pub fn entries(
         location: &Location,
         sequence: u64,
-        visit: &mut dyn FnMut(Sealed) -> Result<(), LedgerError>,
+        visit: &mut VisitEntry<'_>,
     ) -> Result<(), LedgerError> {
         present(location)?;
         location.open_to_read()?.read(sequence, visit)
+    }
+
+    /// The answer that was paid for by this entry, if one is stored.
+    pub fn answer(location: &Location, charge: u64) -> Result<Option<Vec<u8>>, LedgerError> {
+        present(location)?;
+        let mut found = None;
+        location.open_to_read()?.answers(charge..charge.saturating_add(1), &mut |_, bytes| {
+            found = Some(bytes.to_owned());
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     /// Accepts a ledger whose anchor is missing or remembers more than the ledger has, by the owner's word.
@@ -292,7 +303,7 @@ fn first_entry(store: &mut dyn Store, options: &Options) -> Result<Book, LedgerE
 }
 
 /// What the anchor of an existing ledger remembers.
-fn present(location: &Location) -> Result<Memory, LedgerError> {
+pub(crate) fn present(location: &Location) -> Result<Memory, LedgerError> {
     let anchor = location.anchor();
     match (location.exists()?, Anchor::recall(&anchor)?) {
         (true, Some(memory)) => Ok(memory),

@@ -25,6 +25,7 @@ mod location;
 mod receipt;
 mod request;
 pub mod store;
+mod verify;
 mod writer;
 
 pub use book::Book;
@@ -35,3 +36,4 @@ pub use ledger::{Ledger, Options};
 pub use location::Location;
 pub use receipt::{Charged, Receipt, Replay};
 pub use request::Request;
+pub use verify::{Report, verify};

@@ -3,6 +3,8 @@
 mod lock;
 mod sqlite;
 
+use std::ops::Range;
+
 use crate::entry::{Position, Sealed};
 use crate::{Hash, LedgerError};
 
@@ -21,14 +23,13 @@ pub trait Store: Send {
     fn begin(&mut self) -> Result<Option<Position>, LedgerError>;
 
     /// Shows every entry from `sequence` on, in order.
-    fn read(
-        &mut self,
-        sequence: u64,
-        visit: &mut dyn FnMut(Sealed) -> Result<(), LedgerError>,
-    ) -> Result<(), LedgerError>;
+    fn read(&mut self, sequence: u64, visit: &mut VisitEntry<'_>) -> Result<(), LedgerError>;
 
     /// Looks up what is already known about each request, in the same order.
     fn find(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Found>, LedgerError>;
+
+    /// Shows every stored answer that was paid for by one of these entries, in order.
+    fn answers(&mut self, charges: Range<u64>, visit: &mut VisitAnswer<'_>) -> Result<(), LedgerError>;
 
     /// Appends entries.
     fn append(&mut self, rows: &[Row]) -> Result<(), LedgerError>;
@@ -39,6 +40,12 @@ pub trait Store: Send {
     /// Forgets what was appended, and lets others write.
     fn abandon(&mut self) -> Result<(), LedgerError>;
 }
+
+/// Told each entry; its error ends the reading.
+pub type VisitEntry<'a> = dyn FnMut(Sealed) -> Result<(), LedgerError> + 'a;
+
+/// Told each stored answer and its charge; its error ends the reading.
+pub type VisitAnswer<'a> = dyn FnMut(u64, &[u8]) -> Result<(), LedgerError> + 'a;
 
 /// What is asked about a request.
 #[derive(Clone, Debug)]

@@ -7,13 +7,14 @@
 //! **Faults.** Every error of SQLite but "busy" is final for this handle.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::lock::{Lock, OnWait};
-use super::{Found, Row, Store, StoredAnswer, Wanted};
+use super::{Found, Row, Store, StoredAnswer, VisitAnswer, VisitEntry, Wanted};
 use crate::entry::{Position, Sealed};
 use crate::{Hash, LedgerError};
 
@@ -198,11 +199,7 @@ impl Store for Sqlite {
         begun.or_else(|error| self.abandon().and(Err(error)))
     }
 
-    fn read(
-        &mut self,
-        sequence: u64,
-        visit: &mut dyn FnMut(Sealed) -> Result<(), LedgerError>,
-    ) -> Result<(), LedgerError> {
+    fn read(&mut self, sequence: u64, visit: &mut VisitEntry<'_>) -> Result<(), LedgerError> {
         let failed = |error: rusqlite::Error| self.failed("reading", &error);
         let sql = "SELECT sequence, hash, body FROM entry WHERE sequence >= ?1 ORDER BY sequence";
         let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
@@ -216,6 +213,19 @@ impl Store for Sqlite {
     fn find(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Found>, LedgerError> {
         let found = wanted.iter().map(|wanted| self.look_up(wanted)).collect::<rusqlite::Result<_>>();
         found.map_err(|error| self.failed("reading", &error))
+    }
+
+    fn answers(&mut self, charges: Range<u64>, visit: &mut VisitAnswer<'_>) -> Result<(), LedgerError> {
+        let failed = |error: rusqlite::Error| self.failed("reading", &error);
+        let sql = "SELECT charge, body FROM answer WHERE charge >= ?1 AND charge < ?2 ORDER BY charge";
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let bound = |sequence: u64| i64::try_from(sequence).unwrap_or(i64::MAX);
+        let mut rows = statement.query([bound(charges.start), bound(charges.end)]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let body: Vec<u8> = row.get(1).map_err(failed)?;
+            visit(number(row, 0).map_err(failed)?, &body)?;
+        }
+        Ok(())
     }
 
     fn append(&mut self, rows: &[Row]) -> Result<(), LedgerError> {
