@@ -14,6 +14,8 @@ use demur_ledger::BudgetName;
 use crate::args::budget::Budget;
 use crate::failure::Failure;
 
+pub(crate) use view::measured;
+
 pub(crate) fn run(command: Budget, out: &mut impl Write) -> Result<(), Failure> {
     match command {
         Budget::Create(args) => create::create(&args, out),
@@ -33,5 +35,5 @@ fn name(budget: &str, requester: Option<&str>) -> BudgetName {
 
 /// A number of a budget; whether a budget can have it, its filter says.
 fn figure(code: &'static str, text: &str) -> Result<Rational, Failure> {
-    text.parse().map_err(|error| Failure::new(code, format!("{error}")).without_note())
+    text.parse().map_err(|error| Failure::new(code, format!("{error}")))
 }

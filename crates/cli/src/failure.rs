@@ -29,9 +29,9 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// For commands that never release anything.
+    /// For commands that never release anything; that a refusal charged nothing is still said.
     pub(crate) fn without_note(self) -> Self {
-        Self { note: None, ..self }
+        Self { note: self.note.filter(|_| self.refused), ..self }
     }
 
     /// The name of this failure, for programs.

@@ -35,8 +35,8 @@ fn run(command: Command, out: &mut impl Write) -> Result<(), Failure> {
     match command {
         Command::Noise(command) => noise::run(command, out),
         Command::Account(command) => account::run(command, out).map_err(Failure::without_note),
-        Command::Budget(command) => budget::run(command, out),
-        Command::Ledger(command) => ledger::run(command, out),
+        Command::Budget(command) => budget::run(command, out).map_err(Failure::without_note),
+        Command::Ledger(command) => ledger::run(command, out).map_err(Failure::without_note),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "demur", &mut script);

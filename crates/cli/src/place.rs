@@ -47,7 +47,7 @@ impl Place {
         if let Some(url) = variable.filter(|url| !url.is_empty()) {
             let url = url.to_str().ok_or_else(|| {
                 let message = format!("the variable {VARIABLE} is not valid UTF-8");
-                Failure::new("ledger.url", message).without_note()
+                Failure::new("ledger.url", message)
             })?;
             return Self::of_url(url, Said::Variable);
         }

@@ -21,13 +21,13 @@ pub(crate) fn raise(args: &Raise, out: &mut impl Write) -> Result<(), Failure> {
     let ledger = place.open()?;
     let book = ledger.book()?;
     let old = &book.find(&name)?.filter;
-    let new = old.with_budget(epsilon, delta).map_err(|error| Failure::from(error).without_note())?;
+    let new = old.with_budget(epsilon, delta)?;
     let same = new.guarantee() == old.guarantee();
     if same && !book.find(&name)?.closed {
         let message = format!("the budget {name} has this epsilon and delta already");
-        return Err(Failure::new("cli.budget.same", message)
-            .hint("--epsilon is the new total, not what is added")
-            .without_note());
+        return Err(
+            Failure::new("cli.budget.same", message).hint("--epsilon is the new total, not what is added")
+        );
     }
     let before = shown(&old.guarantee().0, Round::Up);
     ledger.raise_budget(name.clone(), new, &args.reason).map_err(|error| {

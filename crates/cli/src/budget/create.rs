@@ -60,9 +60,7 @@ fn filter(args: &Create) -> Result<Filter, Failure> {
         Some(Kind::Pure) if delta.is_none() => return Ok(Filter::pure(epsilon)?),
         Some(Kind::Pure) => {
             let failure = Failure::new("cli.filter", "a pure budget has no delta, but --delta was given");
-            return Err(failure
-                .hint("leave --delta away, or --filter: with a delta it is zcdp")
-                .without_note());
+            return Err(failure.hint("leave --delta away, or --filter: with a delta it is zcdp"));
         }
         None | Some(Kind::Zcdp) => Filter::zcdp,
         Some(Kind::Gaussian) => Filter::gaussian,
@@ -70,7 +68,7 @@ fn filter(args: &Create) -> Result<Filter, Failure> {
     };
     let delta = delta.ok_or_else(|| {
         let failure = Failure::new("cli.filter", "this filter needs a delta, but no --delta was given");
-        failure.hint("add one, such as --delta 1e-6, or take --filter pure").without_note()
+        failure.hint("add one, such as --delta 1e-6, or take --filter pure")
     })?;
     Ok(make(epsilon, delta)?)
 }

@@ -25,8 +25,7 @@ pub(crate) fn subject(args: &Show, book: &Book) -> Result<BudgetName, Failure> {
         (None, first, _) => {
             let example = first.map_or("visits", |budget| &budget.name.budget);
             Err(Failure::new("cli.plot", "a picture is of one budget, and none was named")
-                .hint(format!("name it, as in `demur budget show {example} --plot`"))
-                .without_note())
+                .hint(format!("name it, as in `demur budget show {example} --plot`")))
         }
     }
 }
@@ -72,11 +71,11 @@ impl<'a> History<'a> {
 
     fn add(&mut self, event: Event, day: &str) {
         match event {
-            Event::Create(Create { name, filter, .. }) | Event::Raise(Raise { name, filter, .. })
-                if name == *self.name =>
-            {
-                self.budgets.push((self.charges, filter.guarantee().0.to_f64()));
-                self.filter = Some(filter);
+            Event::Create(Create { name, filter, .. }) if name == *self.name => self.budget(filter),
+            Event::Raise(Raise { name, filter, after, .. }) if name == *self.name => {
+                // With another δ what was spent has another ε.
+                self.spent.push((self.charges, filter.clone(), after));
+                self.budget(filter);
             }
             Event::Charge(Charge { budget, requester, after, part_after, .. })
                 if budget == self.name.budget =>
@@ -91,6 +90,11 @@ impl<'a> History<'a> {
         }
         let first = self.days.take().map_or_else(|| day.to_owned(), |(first, _)| first);
         self.days = Some((first, day.to_owned()));
+    }
+
+    fn budget(&mut self, filter: Filter) {
+        self.budgets.push((self.charges, filter.guarantee().0.to_f64()));
+        self.filter = Some(filter);
     }
 
     fn charge(&mut self, after: Option<State>) {
@@ -109,8 +113,9 @@ impl<'a> History<'a> {
     }
 
     fn chart(mut self) -> Result<Chart<'static>, Failure> {
-        let end = self.charges.max(1) as f64;
-        self.spent.extend(self.last.take().filter(|last| self.spent.last() != Some(last)));
+        let end = self.charges as f64 + 1.0;
+        self.spent
+            .extend(self.last.take().filter(|last| self.spent.last().is_none_or(|kept| kept.0 < last.0)));
         let mut spent = vec![(0.0, 0.0)];
         for (charges, filter, state) in &self.spent {
             step(&mut spent, *charges as f64, filter.spent_epsilon(state)?.to_f64_up());
@@ -166,7 +171,7 @@ mod tests {
         let chart = history.chart().unwrap();
         let spent = &chart.curves[1].points;
         assert!(spent.len() < 2 * MOST + 4);
-        assert_eq!(spent[spent.len() - 1], (5001.0, 5001.0));
+        assert_eq!(spent[spent.len() - 1], (5002.0, 5001.0));
         assert!(spent.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1));
     }
 }

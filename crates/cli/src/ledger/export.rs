@@ -61,7 +61,7 @@ fn each(place: &Place, mut write: impl FnMut(Hash, &Sealed) -> Result<(), Failur
         Ok(())
     });
     match failed {
-        Some(failure) => Err(failure.without_note()),
+        Some(failure) => Err(failure),
         None => read.map_err(|error| place.failure(error)),
     }
 }
@@ -86,12 +86,12 @@ fn new_file(path: &Path) -> Result<BufWriter<std::fs::File>, Failure> {
     file.map(BufWriter::new).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
             let message = format!("`{}` is there already, and an export overwrites nothing", path.display());
-            Failure::new("cli.out", message).hint("name a new file").without_note()
+            Failure::new("cli.out", message).hint("name a new file")
         }
         _ => unwritten(path, &error),
     })
 }
 
 fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new("cli.out", format!("cannot write `{}`: {error}", path.display())).without_note()
+    Failure::new("cli.out", format!("cannot write `{}`: {error}", path.display()))
 }

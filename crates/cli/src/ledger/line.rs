@@ -9,7 +9,9 @@ use demur_ledger::LedgerError;
 use demur_ledger::entry::{Adopt, Charge, Close, Create, Entry, Event, Key, Open, Position, Raise, Release};
 use serde_json::{Map, Value, json};
 
+use crate::account::figure::unwritable;
 use crate::amount::{self, Round};
+use crate::budget::measured;
 use crate::failure::Failure;
 use crate::table::one_line;
 
@@ -23,13 +25,14 @@ pub(crate) struct Filters {
 
 /// An entry with all that is said about it.
 pub(crate) struct Line {
-    pub(crate) position: Position,
-    pub(crate) time: String,
-    pub(crate) event: &'static str,
+    position: Position,
+    /// In UTC, with all its digits.
+    time: String,
+    event: &'static str,
     pub(crate) name: Option<BudgetName>,
-    pub(crate) request_id: Option<String>,
+    request_id: Option<String>,
     /// In a few words.
-    pub(crate) detail: String,
+    detail: String,
     /// What programs want to know beside the above.
     more: Map<String, Value>,
     /// What was spent after it, under which filter.
@@ -43,7 +46,7 @@ impl Filters {
     }
 
     pub(crate) fn line(&mut self, position: Position, entry: Entry) -> Result<Line, LedgerError> {
-        let time = entry.time.strftime("%Y-%m-%d %H:%M:%SZ").to_string();
+        let time = entry.time.to_string();
         let line = |event: &'static str, detail: String| Line {
             position,
             time,
@@ -148,9 +151,14 @@ impl Line {
             }
             Some((filter, state)) => amount::number(&filter.spent_epsilon(state)?, Round::Up),
         };
+        let time = match (for_people, self.time.split_once('T')) {
+            // Seconds are enough to read.
+            (true, Some((day, time))) => format!("{day} {}", time.get(..8).unwrap_or(time)),
+            _ => self.time.clone(),
+        };
         let cells = [
             self.position.sequence.to_string(),
-            self.time.clone(),
+            time,
             self.event.to_owned(),
             budget.unwrap_or_default(),
             requester.unwrap_or_default(),
@@ -165,7 +173,7 @@ impl Line {
     pub(crate) fn object(&self) -> Result<Value, Failure> {
         let mut object = Map::new();
         object.insert("entry".into(), self.position.sequence.into());
-        object.insert("time".into(), self.time.replace(' ', "T").into());
+        object.insert("time".into(), self.time.clone().into());
         object.insert("event".into(), self.event.into());
         if let Some(name) = &self.name {
             object.insert("budget".into(), name.budget.clone().into());
@@ -179,7 +187,8 @@ impl Line {
             let spent = amount::number(&filter.spent_epsilon(state)?, Round::Up);
             let spent = serde_json::from_str(&spent).unwrap_or(Value::String(spent));
             object.insert("spent_epsilon".into(), spent);
-            object.insert("spent".into(), filter.spent(state).to_string().into());
+            let own = measured(&filter.spent(state), Round::Up)?;
+            object.insert("spent".into(), serde_json::to_value(own).map_err(unwritable)?);
         }
         object.insert("hash".into(), self.position.hash.to_string().into());
         Ok(Value::Object(object))

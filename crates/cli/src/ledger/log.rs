@@ -20,7 +20,7 @@ const PORTION: usize = 1000;
 
 const COLUMNS: [(&str, Side); 8] = [
     ("entry", Side::Right),
-    ("time", Side::Left),
+    ("time (UTC)", Side::Left),
     ("event", Side::Left),
     ("budget", Side::Left),
     ("requester", Side::Left),
@@ -62,8 +62,7 @@ pub(crate) fn log(args: &Log, out: &mut impl Write) -> Result<(), Failure> {
             "ledger.budget.unknown",
             format!("there is no budget `{budget}` in the ledger {place}"),
         )
-        .hint("`demur budget show` lists the budgets")
-        .without_note()),
+        .hint("`demur budget show` lists the budgets")),
         (read, _) => printer.end().and(read.map_err(|error| place.failure(error))),
     }
 }
