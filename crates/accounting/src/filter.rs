@@ -25,6 +25,7 @@ mod kernel;
 mod price;
 mod refusal;
 mod rule;
+mod spent;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -186,6 +187,33 @@ impl Filter {
         self.worth(&amounts, self.delta.minus(state.delta), false)
     }
 
+    /// What has been spent, as the least ε of a budget of this kind that would have sufficed, rounded up.
+    ///
+    /// For a pure budget this is Σε, exactly. It is a figure to read, not a promise: the promise is the
+    /// [`guarantee`](Self::guarantee), which this never exceeds.
+    ///
+    /// ```
+    /// use demur_accounting::Filter;
+    ///
+    /// let filter = Filter::zcdp("1".parse()?, "1e-6".parse()?)?;
+    /// let state = filter.admit(&filter.start(), &"gaussian(sigma=20)".parse()?)?;
+    /// let spent = filter.spent_epsilon(&state)?.to_f64();
+    /// assert!(0.21 < spent && spent < 0.22);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spent_epsilon(&self, state: &State) -> Result<Rational, Refusal> {
+        self.check(state)?;
+        let spent: Vec<Rational> = state.spent.iter().map(|units| self.amounts.value(*units)).collect();
+        Ok(spent::epsilon(&self.rule, &spent))
+    }
+
+    /// The ε of the budget without [what has been spent](Self::spent_epsilon).
+    ///
+    /// Whether a loss fits is not decided by it: ask [`admit`](Self::admit).
+    pub fn remaining_epsilon(&self, state: &State) -> Result<Rational, Refusal> {
+        Ok(self.rule.epsilon() - &self.spent_epsilon(state)?)
+    }
+
     /// What could be spent at the start.
     pub fn capacity(&self) -> Amounts {
         self.remaining(&self.start())
@@ -208,6 +236,13 @@ impl Filter {
         let delta = self.deltas.up(Some(&previous.deltas.value(state.delta)));
         let state = State { spent: state.spent.clone(), delta };
         self.check(&state).map(|()| state)
+    }
+
+    /// The filter of the same kind with another ε and, if one is given, another δ; the part of δ for losses grows with it.
+    ///
+    /// Whether it can take over from this one, [`take_over`](Self::take_over) says.
+    pub fn with_budget(&self, epsilon: Rational, delta: Option<Rational>) -> Result<Self, AccountingError> {
+        Self::new(self.rule.with_budget(epsilon, delta)?)
     }
 
     /// Whether `after` is within the capacity and has no less spent than `before`.

@@ -5,12 +5,11 @@ mod calibrate;
 mod compose;
 mod convert;
 mod explain;
-mod figure;
+pub(crate) mod figure;
 mod losses;
 mod plot;
 mod question;
 mod textbook;
-mod words;
 
 use std::io::{self, Write};
 

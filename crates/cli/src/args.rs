@@ -1,6 +1,8 @@
 //! What can be typed, and what `--help` says about it.
 
 pub(crate) mod account;
+pub(crate) mod budget;
+pub(crate) mod ledger;
 
 use std::path::PathBuf;
 
@@ -22,6 +24,7 @@ const MAX_GATHERED: u64 = 10_000_000;
 Start here:
   demur noise laplace --value 42 --sensitivity 1 --epsilon 0.5
   demur account compose 'gaussian(sigma=5)*100' --delta 1e-6
+  demur budget create visits --epsilon 1
 
 Exit codes: 0 answered, 1 refused by budget or policy, 2 misuse or failure.")]
 pub(crate) struct Arguments {
@@ -37,6 +40,12 @@ pub(crate) enum Command {
     /// Find out what losses cost together, and how much noise a budget needs
     #[command(subcommand, after_help = account::HELP)]
     Account(account::Account),
+    /// Say how much may be spent on a dataset, and see what was
+    #[command(subcommand, after_help = budget::HELP)]
+    Budget(budget::Budget),
+    /// Read, check and export the record of everything that was charged
+    #[command(subcommand, after_help = ledger::HELP)]
+    Ledger(ledger::Ledger),
     /// Print a completion script for your shell
     #[command(
         after_help = "Example:\n  demur completions bash > ~/.local/share/bash-completion/completions/demur"

@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use demur_accounting::AccountingError;
+use demur_accounting::{AccountingError, Refusal};
+use demur_ledger::LedgerError;
 use demur_noise::{EntropyError, NoiseError};
 
 /// A mistake, what was found, and what to do about it.
@@ -13,6 +14,7 @@ pub(crate) struct Failure {
     message: String,
     hint: Option<String>,
     note: Option<&'static str>,
+    refused: bool,
 }
 
 /// The reader of our output went away: not worth a word.
@@ -20,16 +22,16 @@ const BROKEN_PIPE: &str = "cli.broken-pipe";
 
 impl Failure {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, note: Some("nothing was released") }
+        Self { code, message: message.into(), hint: None, note: Some("nothing was released"), refused: false }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// For commands that never release anything.
+    /// For commands that never release anything; that a refusal charged nothing is still said.
     pub(crate) fn without_note(self) -> Self {
-        Self { note: None, ..self }
+        Self { note: self.note.filter(|_| self.refused), ..self }
     }
 
     /// The name of this failure, for programs.
@@ -42,7 +44,7 @@ impl Failure {
         &self.message
     }
 
-    /// Tells what went wrong; misuse and failure exit with 2.
+    /// Tells what went wrong; a refusal by budget or policy exits with 1, misuse and failure with 2.
     pub(crate) fn report(&self, to: &mut impl Write) -> ExitCode {
         if self.code == BROKEN_PIPE {
             return ExitCode::SUCCESS;
@@ -56,7 +58,7 @@ impl Failure {
         }
         // If even standard error is gone, the exit code has to do.
         let _ = to.write_all(text.as_bytes());
-        ExitCode::from(2)
+        ExitCode::from(if self.refused { 1 } else { 2 })
     }
 }
 
@@ -69,6 +71,24 @@ impl From<NoiseError> for Failure {
 impl From<AccountingError> for Failure {
     fn from(error: AccountingError) -> Self {
         Self::new(error.code(), error.to_string())
+    }
+}
+
+/// The word of a budget, or a ledger that cannot be used.
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        let (text, refused) = (error.to_string(), error.is_refusal());
+        let told = text.contains("nothing was charged") || text.contains("nothing new was charged");
+        let note = (refused && !told).then_some("nothing was charged");
+        Self { note, refused, ..Self::new(error.code(), text) }
+    }
+}
+
+/// The word of a filter.
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let note = Some("nothing was charged");
+        Self { note, refused: true, ..Self::new(refusal.code(), refusal.to_string()) }
     }
 }
 

@@ -1,11 +1,17 @@
 //! `demur`: the command.
 
 mod account;
+mod amount;
 mod args;
+mod budget;
 mod failure;
+mod ledger;
 mod noise;
 mod output;
+mod place;
 mod plot;
+mod table;
+mod words;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -29,6 +35,8 @@ fn run(command: Command, out: &mut impl Write) -> Result<(), Failure> {
     match command {
         Command::Noise(command) => noise::run(command, out),
         Command::Account(command) => account::run(command, out).map_err(Failure::without_note),
+        Command::Budget(command) => budget::run(command, out).map_err(Failure::without_note),
+        Command::Ledger(command) => ledger::run(command, out).map_err(Failure::without_note),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "demur", &mut script);

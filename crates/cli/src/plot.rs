@@ -105,6 +105,8 @@ impl Chart<'_> {
         // A label that runs downward is no pleasure to read, and a legend needs width: both go above.
         let mut layout = self.axes().with_x_label(self.x.label);
         layout.show_legend = false;
+        // Steps are drawn with the very characters of a grid.
+        layout.show_grid = !self.has_steps();
         let drawn = TerminalBackend::new(76, 22).render_scene(&render_multiple(self.plots(), layout));
         let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let lines = on_any_background(&drawn, colour);
@@ -112,6 +114,12 @@ impl Chart<'_> {
         let head = [&self.title, &self.subject, &legend].into_iter().filter(|line| !line.is_empty());
         let head: String = head.map(|line| format!("{line}\n")).collect();
         format!("{head}{}\n{lines}\n", self.y.label)
+    }
+
+    /// Whether a curve goes straight up or down somewhere.
+    fn has_steps(&self) -> bool {
+        let upright = |pair: &[(f64, f64)]| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1;
+        self.curves.iter().any(|curve| curve.points.windows(2).any(upright))
     }
 
     /// The names of the curves, each behind a stroke of its ink.

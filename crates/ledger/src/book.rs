@@ -91,6 +91,16 @@ impl Book {
         self.budgets.get(name)
     }
 
+    /// One budget that must be there.
+    pub fn find(&self, name: &BudgetName) -> Result<&Budget, LedgerError> {
+        self.budgets.get(name).ok_or_else(|| {
+            let known: Vec<String> = self.budgets.keys().map(BudgetName::to_string).collect();
+            let known = if known.is_empty() { "there is none yet".to_owned() } else { known.join(", ") };
+            let text = format!("there is no budget {name} in this ledger (known: {known})");
+            LedgerError::misuse("ledger.budget.unknown", text)
+        })
+    }
+
     /// Whether a requester has a part of their own in a budget.
     pub(crate) fn has_part(&self, budget: &str, requester: &str) -> bool {
         self.budgets.contains_key(&BudgetName::part(budget, requester))
@@ -208,8 +218,7 @@ impl Book {
         filter: Filter,
         reason: &str,
     ) -> Result<Event, LedgerError> {
-        check_name("budget", &name.budget)?;
-        name.requester.iter().try_for_each(|requester| check_name("requester", requester))?;
+        name.check()?;
         check_name("dataset", dataset)?;
         check_name("unit", unit)?;
         check_text("reason", reason)?;
@@ -276,19 +285,12 @@ impl Book {
     }
 
     fn open_budget(&self, name: &BudgetName) -> Result<&Budget, LedgerError> {
-        match self.budgets.get(name) {
-            Some(budget) if budget.closed => {
-                let text = format!("the budget {name} is closed; nothing can be charged to it any more");
-                Err(LedgerError::refusal("ledger.budget.closed", text))
-            }
-            Some(budget) => Ok(budget),
-            None => {
-                let known: Vec<String> = self.budgets.keys().map(BudgetName::to_string).collect();
-                let known = if known.is_empty() { "there is none yet".to_owned() } else { known.join(", ") };
-                let text = format!("there is no budget {name} in this ledger (known: {known})");
-                Err(LedgerError::misuse("ledger.budget.unknown", text))
-            }
+        let budget = self.find(name)?;
+        if budget.closed {
+            let text = format!("the budget {name} is closed; nothing can be charged to it any more");
+            return Err(LedgerError::refusal("ledger.budget.closed", text));
         }
+        Ok(budget)
     }
 }
 

@@ -8,13 +8,40 @@ use crate::store::Store;
 
 /// The book of a store, if its chain is whole and contains what the anchor remembers.
 pub(crate) fn fold(store: &mut dyn Store, anchor: Option<Memory>) -> Result<Book, LedgerError> {
-    let mut chain = Chain { head: None, start: None, tail: Vec::new(), anchor, held: anchor.is_none() };
+    let links = Links::default();
+    let mut chain = Chain { links, start: None, tail: Vec::new(), anchor, held: anchor.is_none() };
     store.read(0, &mut |sealed| chain.add(sealed))?;
     chain.finish()
 }
 
-struct Chain {
+/// Entries that follow one another, as far as they were seen.
+#[derive(Default)]
+pub(crate) struct Links {
     head: Option<Position>,
+}
+
+impl Links {
+    /// The next entry, if it follows.
+    pub(crate) fn add(&mut self, sealed: &Sealed) -> Result<(), LedgerError> {
+        if !sealed.follows(self.head) {
+            let text = format!(
+                "the chain breaks at entry {}: it was changed, or entries before it are missing",
+                sealed.position.sequence
+            );
+            return Err(LedgerError::broken("ledger.chain", text));
+        }
+        self.head = Some(sealed.position);
+        Ok(())
+    }
+
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.head.map_or(0, |head| head.sequence + 1)
+    }
+}
+
+struct Chain {
+    links: Links,
     /// The first entry or the last checkpoint, and what came after it.
     start: Option<Sealed>,
     tail: Vec<Sealed>,
@@ -24,14 +51,7 @@ struct Chain {
 
 impl Chain {
     fn add(&mut self, sealed: Sealed) -> Result<(), LedgerError> {
-        if !sealed.follows(self.head) {
-            let text = format!(
-                "the chain breaks at entry {}: it was changed, or entries before it are missing",
-                sealed.position.sequence
-            );
-            return Err(LedgerError::broken("ledger.chain", text));
-        }
-        self.head = Some(sealed.position);
+        self.links.add(&sealed)?;
         self.held |= self.anchor.is_some_and(|anchor| anchor.position == sealed.position);
         if self.start.is_none() || sealed.is_checkpoint() {
             self.start = Some(sealed);
@@ -53,11 +73,15 @@ impl Chain {
             return Ok(book);
         }
         let remembered = self.anchor.map_or(0, |anchor| anchor.position.sequence);
-        let text = format!(
-            "the anchor remembers entry {remembered}, which is not in this ledger of {} entries: an older copy or another \
-             ledger was put in its place; put the right one back, or see `demur ledger adopt`",
-            book.head().sequence + 1
-        );
-        Err(LedgerError::broken("ledger.rollback", text))
+        Err(rollback(remembered, book.head().sequence + 1))
     }
+}
+
+/// The anchor remembers an entry that is not among these.
+pub(crate) fn rollback(remembered: u64, entries: u64) -> LedgerError {
+    let text = format!(
+        "the anchor remembers entry {remembered}, which is not in this ledger of {entries} entries: an older copy or another \
+         ledger was put in its place; put the right one back, or see `demur ledger adopt`"
+    );
+    LedgerError::broken("ledger.rollback", text)
 }

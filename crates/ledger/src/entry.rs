@@ -10,6 +10,7 @@ use demur_core::PrivacyLoss;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::request::check_name;
 use crate::{Hash, LedgerError};
 
 /// The version of the format that this software writes.
@@ -81,6 +82,12 @@ impl BudgetName {
     /// The part of one requester.
     pub fn part(budget: &str, requester: &str) -> Self {
         Self { budget: budget.to_owned(), requester: Some(requester.to_owned()) }
+    }
+
+    /// Whether a budget may have this name.
+    pub fn check(&self) -> Result<(), LedgerError> {
+        check_name("budget", &self.budget)?;
+        self.requester.iter().try_for_each(|requester| check_name("requester", requester))
     }
 }
 

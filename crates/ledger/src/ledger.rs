@@ -162,16 +162,18 @@ impl Ledger {
         if !location.exists()? {
             return Err(no_ledger(location));
         }
+        crate::book::check_reason(reason)?;
         let mut store = location.open(options.patience, options.on_wait.clone())?;
         let book = chain::fold(store.as_mut(), None)?;
         // A damaged anchor remembers nothing.
         let memory = Anchor::recall(&path).unwrap_or_default();
         let lost = memory.filter(|memory| chain::fold(store.as_mut(), Some(*memory)).is_err());
-        let anchor = Anchor::create(&path, Memory { ledger: book.ledger(), position: book.head() })?;
-        let ledger = Self::start(store, anchor, book, options)?;
+        let name = book.ledger();
+        // The entry first: what the old anchor knows must not be forgotten before the budgets are closed.
+        let ledger = Self::start(store, Anchor::hold_or_make(&path)?, book, options)?;
         let event = Adopt { lost: lost.map(|memory| memory.position), reason: reason.to_owned() };
-        crate::book::check_reason(reason)?;
-        ledger.change(Box::new(|_| Ok(Event::Adopt(event))))?;
+        let position = ledger.change(Box::new(|_| Ok(Event::Adopt(event))))?;
+        Anchor::create(&path, Memory { ledger: name, position })?;
         Ok(ledger)
     }
 

@@ -17,6 +17,7 @@
 pub mod anchor;
 mod book;
 mod chain;
+mod entries;
 pub mod entry;
 mod error;
 mod hash;

@@ -26,7 +26,7 @@ use super::Rule;
 use super::units::{Grid, Units};
 
 /// Rounding errors of a sum of logarithms, relative to the sum of their sizes, are far below this.
-const READ: f64 = 1.0 / (1u64 << 46) as f64;
+pub(super) const READ: f64 = 1.0 / (1u64 << 46) as f64;
 /// The margin with which capacities are made.
 const MADE: f64 = 1.0 / (1u64 << 42) as f64;
 
@@ -85,13 +85,13 @@ fn floor(grid: &Grid, amount: f64) -> Units {
 }
 
 /// ln δ, a little too small; δ is at least the smallest normal double.
-fn ln_down(delta: &Rational) -> f64 {
+pub(super) fn ln_down(delta: &Rational) -> f64 {
     let log = libm::log(delta.to_f64_down());
     log - log.abs() * READ / 16.0
 }
 
 /// (1 + t)·ln(1 + t) − t·ln t, by positive terms: how much better the conversion is than e^((α−1)(D−ε)).
-fn gain(t: f64) -> f64 {
+pub(super) fn gain(t: f64) -> f64 {
     libm::log1p(t) + t * libm::log1p(1.0 / t)
 }
 

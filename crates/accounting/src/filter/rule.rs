@@ -56,6 +56,16 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Its name, as JSON and the command line have it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pure { .. } => "pure",
+            Self::Zcdp { .. } => "zcdp",
+            Self::Gaussian { .. } => "gaussian",
+            Self::Renyi { .. } => "renyi",
+        }
+    }
+
     /// The ε that is promised.
     pub fn epsilon(&self) -> &Rational {
         match self {
@@ -83,6 +93,34 @@ impl Rule {
             | Self::Gaussian { delta, delta_for_losses, .. }
             | Self::Renyi { delta, delta_for_losses, .. } => Some((delta, delta_for_losses)),
         }
+    }
+
+    /// The same rule with other numbers: orders stay, and so does the share of δ for losses.
+    pub(super) fn with_budget(
+        &self,
+        epsilon: Rational,
+        delta: Option<Rational>,
+    ) -> Result<Self, AccountingError> {
+        if self.deltas().is_none() && delta.is_some() {
+            let text = "a pure budget has no δ, but one was given";
+            return Err(AccountingError::new("accounting.filter.budget", text));
+        }
+        let old = self.delta();
+        let delta = delta.unwrap_or_else(|| old.clone());
+        let part = |part: &Rational| &delta * &(part / &old);
+        Ok(match self {
+            Self::Pure { .. } => Self::Pure { epsilon },
+            Self::Zcdp { delta_for_losses, .. } => {
+                Self::Zcdp { epsilon, delta_for_losses: part(delta_for_losses), delta }
+            }
+            Self::Gaussian { delta_for_losses, .. } => {
+                Self::Gaussian { epsilon, delta_for_losses: part(delta_for_losses), delta }
+            }
+            Self::Renyi { delta_for_losses, orders, .. } => {
+                let orders = orders.clone();
+                Self::Renyi { epsilon, delta_for_losses: part(delta_for_losses), delta, orders }
+            }
+        })
     }
 
     /// The part of δ for the conversion.

@@ -46,6 +46,7 @@ fn json_of_every_filter_and_state_is_pinned() {
     ];
     for (filter, json) in filters {
         assert_eq!(serde_json::to_string(&filter).unwrap(), json);
+        assert!(json.contains(&format!(r#""filter":"{}""#, filter.rule().name())));
         assert_eq!(serde_json::from_str::<Filter>(json).unwrap(), filter);
     }
     let filter: Filter = serde_json::from_str(ZCDP).unwrap();
@@ -398,6 +399,23 @@ fn a_raised_budget_takes_over_what_was_spent() {
     assert_eq!(small.take_over(&large, &raised).unwrap_err().code(), "accounting.filter.state");
     let pure = Filter::pure(q("5")).unwrap();
     assert_eq!(pure.take_over(&small, &state).unwrap_err().code(), "accounting.filter.state");
+}
+
+#[test]
+fn a_raised_filter_keeps_its_kind_and_its_shares() {
+    for filter in filters() {
+        let delta = (filter.rule().name() != "pure").then(|| q("4e-6"));
+        let raised = filter.with_budget(q("2"), delta.clone()).unwrap();
+        assert_eq!(raised.guarantee(), (q("2"), delta.unwrap_or_else(|| q("0"))));
+        assert_eq!(raised.rule().delta_for_losses(), &raised.rule().delta() * &q("0.25"));
+        assert_eq!(raised.measures, filter.measures);
+        let state = filter.admit(&filter.start(), &loss("pure(0.01)")).unwrap();
+        assert!(raised.take_over(&filter, &state).is_ok());
+        let same_delta = filter.with_budget(q("2"), None).unwrap();
+        assert_eq!(same_delta.guarantee().1, filter.guarantee().1);
+    }
+    let refusal = filters()[0].with_budget(q("2"), Some(q("1e-6"))).unwrap_err();
+    assert_eq!(refusal.code(), "accounting.filter.budget");
 }
 
 #[test]

@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 
 use super::figure::{Figure, unwritable};
 use super::losses::{parse_or_gdp, shown};
-use super::words::up;
 use crate::args::account::{Convert, Form};
 use crate::failure::Failure;
 use crate::output::Facts;
+use crate::words::up;
 
 /// The orders at which Rényi divergences are shown.
 const ORDERS: [u32; 5] = [2, 4, 8, 16, 32];

@@ -10,10 +10,10 @@ use super::compose::by;
 use super::losses::shown;
 use super::question::{Question, tightness};
 use super::textbook;
-use super::words::up;
 use crate::args::account::Explain;
 use crate::failure::Failure;
 use crate::output::Facts;
+use crate::words::up;
 
 /// Rényi orders at which both directions are compared.
 const ORDERS: [u32; 2] = [2, 8];

@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::figure::{Figure, json_double};
-use super::words::{down, up};
 use crate::args::account::Asked;
 use crate::failure::Failure;
+use crate::words::{down, up};
 
 const PURE: &str = "only pure losses have an epsilon at delta = 0: ask with a --delta above 0";
 

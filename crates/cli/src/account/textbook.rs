@@ -6,7 +6,7 @@ use demur_exact::Rational;
 
 use super::losses::shown;
 use super::question::Question;
-use super::words::up;
+use crate::words::up;
 
 /// At most so many groups and samples are looked at.
 const SHOWN: usize = 5;

@@ -4,9 +4,9 @@ use demur_accounting::Account;
 use demur_core::PrivacyLoss;
 
 use super::subject;
-use crate::account::words::up;
 use crate::failure::Failure;
 use crate::plot::{Axis, Chart, Curve, INKS, Stroke};
+use crate::words::up;
 
 const CELLS: usize = 80;
 

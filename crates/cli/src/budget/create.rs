@@ -1,0 +1,74 @@
+//! `demur budget create`: a new budget, and a ledger if there is none.
+
+use std::io::Write;
+
+use demur_accounting::Filter;
+use demur_ledger::{Book, BudgetName};
+
+use super::view::{View, about};
+use super::{figure, name};
+use crate::args::account::Form;
+use crate::args::budget::{Create, Kind};
+use crate::failure::Failure;
+use crate::output::Facts;
+use crate::place::Place;
+
+pub(crate) fn create(args: &Create, out: &mut impl Write) -> Result<(), Failure> {
+    let place = Place::find(args.at.ledger.as_deref())?;
+    let filter = filter(args)?;
+    let name = name(&args.name, args.requester.as_deref());
+    // Before a ledger is made for it.
+    name.check()?;
+    // A part needs its whole, so its ledger is there already.
+    let (ledger, new) = match args.requester {
+        None => place.open_or_create()?,
+        Some(_) => (place.open()?, false),
+    };
+    let (dataset, unit) = protected(args, &ledger.book()?);
+    ledger.create_budget(name.clone(), &dataset, &unit, filter, &args.reason)?;
+    let book = ledger.book()?;
+    let view = View::of(&book, book.find(&name)?, &place)?;
+    match args.format {
+        Form::Json => view.json(out),
+        Form::Table => {
+            let mut facts = Facts::default();
+            facts.add("created", about(&name));
+            view.promise(&mut facts);
+            let made = if new { " (new: keep it, and its .anchor, in your backups)" } else { "" };
+            facts.add("ledger", format!("{place}{made}"));
+            Ok(facts.print(out)?)
+        }
+    }
+}
+
+/// The data and whose it is; a part protects what its whole does.
+fn protected(args: &Create, book: &Book) -> (String, String) {
+    let whole = args.requester.as_ref().and_then(|_| book.budget(&BudgetName::whole(&args.name)));
+    let dataset = whole.map_or(&args.name, |whole| &whole.dataset);
+    let unit = whole.map_or("row", |whole| &whole.unit);
+    (
+        args.dataset.clone().unwrap_or_else(|| dataset.clone()),
+        args.unit.clone().unwrap_or_else(|| unit.to_owned()),
+    )
+}
+
+fn filter(args: &Create) -> Result<Filter, Failure> {
+    let epsilon = figure("cli.epsilon", &args.epsilon)?;
+    let delta = args.delta.as_deref().map(|text| figure("cli.delta", text)).transpose()?;
+    let make = match args.filter {
+        None if delta.is_none() => return Ok(Filter::pure(epsilon)?),
+        Some(Kind::Pure) if delta.is_none() => return Ok(Filter::pure(epsilon)?),
+        Some(Kind::Pure) => {
+            let failure = Failure::new("cli.filter", "a pure budget has no delta, but --delta was given");
+            return Err(failure.hint("leave --delta away, or --filter: with a delta it is zcdp"));
+        }
+        None | Some(Kind::Zcdp) => Filter::zcdp,
+        Some(Kind::Gaussian) => Filter::gaussian,
+        Some(Kind::Renyi) => Filter::renyi,
+    };
+    let delta = delta.ok_or_else(|| {
+        let failure = Failure::new("cli.filter", "this filter needs a delta, but no --delta was given");
+        failure.hint("add one, such as --delta 1e-6, or take --filter pure")
+    })?;
+    Ok(make(epsilon, delta)?)
+}
