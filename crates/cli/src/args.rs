@@ -2,6 +2,8 @@
 
 pub(crate) mod account;
 pub(crate) mod budget;
+pub(crate) mod certificate;
+pub(crate) mod charging;
 pub(crate) mod ledger;
 
 use std::path::PathBuf;
@@ -46,6 +48,9 @@ pub(crate) enum Command {
     /// Read, check and export the record of everything that was charged
     #[command(subcommand, after_help = ledger::HELP)]
     Ledger(ledger::Ledger),
+    /// Check what is promised about a release
+    #[command(subcommand, after_help = certificate::HELP)]
+    Certificate(certificate::Certificate),
     /// Print a completion script for your shell
     #[command(
         after_help = "Example:\n  demur completions bash > ~/.local/share/bash-completion/completions/demur"
@@ -180,6 +185,8 @@ pub(crate) struct Printing {
     /// A table for people, one value per line, JSON or CSV for programs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) charging: charging::Charging,
 }
 
 impl Printing {

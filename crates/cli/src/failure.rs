@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use demur_accounting::{AccountingError, Refusal};
+use demur_engine::EngineError;
 use demur_ledger::LedgerError;
 use demur_noise::{EntropyError, NoiseError};
 
@@ -32,6 +33,13 @@ impl Failure {
     /// For commands that never release anything; that a refusal charged nothing is still said.
     pub(crate) fn without_note(self) -> Self {
         Self { note: self.note.filter(|_| self.refused), ..self }
+    }
+
+    /// What was charged is the ledger's word; the command adds only what goes without saying.
+    fn of_ledger(code: &'static str, text: String, refused: bool) -> Self {
+        let told = text.contains("nothing was charged") || text.contains("nothing new was charged");
+        let note = (refused && !told).then_some("nothing was charged");
+        Self { note, refused, ..Self::new(code, text) }
     }
 
     /// The name of this failure, for programs.
@@ -77,10 +85,14 @@ impl From<AccountingError> for Failure {
 /// The word of a budget, or a ledger that cannot be used.
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
-        let (text, refused) = (error.to_string(), error.is_refusal());
-        let told = text.contains("nothing was charged") || text.contains("nothing new was charged");
-        let note = (refused && !told).then_some("nothing was charged");
-        Self { note, refused, ..Self::new(error.code(), text) }
+        Self::of_ledger(error.code(), error.to_string(), error.is_refusal())
+    }
+}
+
+/// The same, or a release that failed.
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        Self::of_ledger(error.code(), error.to_string(), error.is_refusal())
     }
 }
 

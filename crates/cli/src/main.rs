@@ -4,6 +4,7 @@ mod account;
 mod amount;
 mod args;
 mod budget;
+mod certificate;
 mod failure;
 mod ledger;
 mod noise;
@@ -37,6 +38,7 @@ fn run(command: Command, out: &mut impl Write) -> Result<(), Failure> {
         Command::Account(command) => account::run(command, out).map_err(Failure::without_note),
         Command::Budget(command) => budget::run(command, out).map_err(Failure::without_note),
         Command::Ledger(command) => ledger::run(command, out).map_err(Failure::without_note),
+        Command::Certificate(command) => certificate::run(command, out).map_err(Failure::without_note),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "demur", &mut script);

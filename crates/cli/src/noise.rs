@@ -4,6 +4,7 @@ mod additive;
 mod compare;
 mod exponential;
 mod numbers;
+mod published;
 mod response;
 
 use std::io::Write;

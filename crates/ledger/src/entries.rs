@@ -2,9 +2,9 @@
 
 use crate::LedgerError;
 use crate::chain::{Links, rollback};
-use crate::entry::Sealed;
 use crate::ledger::{Ledger, present};
 use crate::location::Location;
+use crate::store::VisitEntry;
 
 impl Ledger {
     /// Shows every entry from number `from` on, in order, without holding more than one.
@@ -27,11 +27,7 @@ impl Ledger {
     /// assert_eq!(times.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn entries(
-        location: &Location,
-        from: u64,
-        visit: &mut dyn FnMut(Sealed) -> Result<(), LedgerError>,
-    ) -> Result<(), LedgerError> {
+    pub fn entries(location: &Location, from: u64, visit: &mut VisitEntry<'_>) -> Result<(), LedgerError> {
         let memory = present(location)?;
         let (mut links, mut held) = (Links::default(), false);
         location.open_to_read()?.read(0, &mut |sealed| {

@@ -22,7 +22,7 @@ use crate::entry::{Adopt, BudgetName, Entry, Event, Key, Position};
 use crate::location::Location;
 use crate::receipt::{Charged, Receipt};
 use crate::request::Request;
-use crate::store::{OnWait, Row, Store, VisitEntry};
+use crate::store::{OnWait, Row, Store};
 use crate::writer::{Done, Draft, Job, Poison, Work, Writer};
 use crate::{Hash, LedgerError};
 
@@ -131,16 +131,6 @@ impl Ledger {
     pub fn look(location: &Location) -> Result<Book, LedgerError> {
         let memory = present(location)?;
         chain::fold(location.open_to_read()?.as_mut(), Some(memory))
-    }
-
-    /// Shows every entry from `sequence` on, as it is stored.
-    pub fn entries(
-        location: &Location,
-        sequence: u64,
-        visit: &mut VisitEntry<'_>,
-    ) -> Result<(), LedgerError> {
-        present(location)?;
-        location.open_to_read()?.read(sequence, visit)
     }
 
     /// The answer that was paid for by this entry, if one is stored.

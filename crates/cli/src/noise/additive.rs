@@ -2,18 +2,17 @@
 
 use std::io::Write;
 
+use demur_engine::{Numbers as Private, Term};
 use demur_exact::Rational;
-use demur_noise::{Entropy, Gaussian, Laplace, Mechanism, Number, TruncatedLaplace};
+use demur_noise::{Gaussian, Laplace, Mechanism, TruncatedLaplace};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::numbers::Numbers;
+use super::published::Published;
 use crate::args::{self, Common, Format};
 use crate::failure::Failure;
 use crate::output::{Facts, first_few, short};
-
-/// Values drawn between two writes.
-const BATCH: u64 = 1 << 14;
 
 /// What is promised for one release, and how the noise is described.
 struct Plan {
@@ -91,65 +90,63 @@ fn show(value: &Rational) -> String {
 
 impl Plan {
     fn publish(&self, numbers: &Numbers, common: &Common, out: &mut impl Write) -> Result<(), Failure> {
-        let steps = numbers.on(self.mechanism.lattice())?;
-        let mut entropy = Entropy::from_os()?;
         common.printing.check(numbers.len())?;
-        let count = common.printing.count;
+        let (mechanism, count) = (self.mechanism.as_ref(), common.printing.count);
+        let steps = || numbers.on(mechanism.lattice());
+        let mut published = Published::open(
+            &common.printing.charging,
+            self.question(common),
+            (self.term(common), numbers.len()),
+            || Ok(Private { mechanism, steps: steps()?, count }),
+            |entropy, times| {
+                let release = mechanism.release_repeatedly(&steps()?, times, entropy)?;
+                Ok(release.value().iter().map(ToString::to_string).collect())
+            },
+        )?;
         match common.printing.format {
-            Format::Table => self.table(&steps, count, &mut entropy, out),
-            Format::Json => self.json(&steps, count, &mut entropy, out),
-            Format::Lines => {
-                self.each(&steps, count, &mut entropy, |_, number| Ok(writeln!(out, "{number}")?))
-            }
-            Format::Csv if steps.len() == 1 => {
+            Format::Table => self.table(published, count, out),
+            Format::Json => self.json(published, count, out),
+            Format::Lines => published.each(|_, number| Ok(writeln!(out, "{number}")?)),
+            Format::Csv if numbers.len() == 1 => {
                 writeln!(out, "released")?;
-                self.each(&steps, count, &mut entropy, |_, number| Ok(writeln!(out, "{number}")?))
+                published.each(|_, number| Ok(writeln!(out, "{number}")?))
             }
             Format::Csv => {
                 writeln!(out, "index,released")?;
-                self.each(&steps, count, &mut entropy, |index, number| {
-                    Ok(writeln!(out, "{},{number}", index + 1)?)
-                })
+                published.each(|index, number| Ok(writeln!(out, "{},{number}", index + 1)?))
             }
         }
     }
 
-    /// Publishes `count` times, a batch at a time.
-    fn each(
-        &self,
-        steps: &[i64],
-        count: u64,
-        entropy: &mut Entropy,
-        mut take: impl FnMut(usize, &Number) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let batch = (BATCH / steps.len() as u64).max(1);
-        let mut left = count;
-        while left > 0 {
-            let now = left.min(batch);
-            let release = self.mechanism.release_repeatedly(steps, now, entropy)?;
-            for (position, number) in release.value().iter().enumerate() {
-                take(position % steps.len(), number)?;
-            }
-            left -= now;
-        }
-        Ok(())
+    /// What is asked, without the numbers themselves.
+    fn question(&self, common: &Common) -> String {
+        let parameters: Vec<String> =
+            self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        format!(
+            "noise {}: {} value(s), sensitivity {}, {}, {} time(s)",
+            self.name,
+            self.mechanism.dimensions(),
+            common.sensitivity,
+            parameters.join(", "),
+            common.printing.count
+        )
     }
 
-    fn table(
-        &self,
-        steps: &[i64],
-        count: u64,
-        entropy: &mut Entropy,
-        out: &mut impl Write,
-    ) -> Result<(), Failure> {
-        let mut shown = Vec::new();
-        self.each(steps, count, entropy, |_, number| {
-            shown.push(number.to_string());
-            Ok(())
-        })?;
+    fn term(&self, common: &Common) -> Term {
+        Term {
+            what: format!("{} value(s)", self.mechanism.dimensions()),
+            bounds: None,
+            sensitivity: common.sensitivity.to_string(),
+            mechanism: self.mechanism.loss(),
+            count: common.printing.count,
+        }
+    }
+
+    fn table(&self, mut published: Published<'_>, count: u64, out: &mut impl Write) -> Result<(), Failure> {
         let mut facts = Facts::default();
-        facts.add("released", first_few(&shown));
+        facts.add("released", first_few(&published.gather()?));
         self.describe(count, &mut facts)?;
+        published.describe(&mut facts);
         Ok(facts.print(out)?)
     }
 
@@ -191,19 +188,10 @@ impl Plan {
         }
     }
 
-    fn json(
-        &self,
-        steps: &[i64],
-        count: u64,
-        entropy: &mut Entropy,
-        out: &mut impl Write,
-    ) -> Result<(), Failure> {
-        let mut released = Vec::new();
-        self.each(steps, count, entropy, |_, number| {
-            // A decimal number is a JSON number: nothing is rounded.
-            released.push(RawValue::from_string(number.to_string()).map_err(json_failure)?);
-            Ok(())
-        })?;
+    fn json(&self, mut published: Published<'_>, count: u64, out: &mut impl Write) -> Result<(), Failure> {
+        // A decimal number is a JSON number: nothing is rounded.
+        let raw = |number: String| RawValue::from_string(number).map_err(json_failure);
+        let released = published.gather()?.into_iter().map(raw).collect::<Result<_, _>>()?;
         let error = self.mechanism.error(0.05)?;
         let answer = Answer {
             mechanism: self.name,
@@ -219,6 +207,7 @@ impl Plan {
             total_epsilon: self.epsilon * count as f64,
             total_delta: self.delta.unwrap_or(0.0) * count as f64,
             loss: self.mechanism.loss().repeat(count),
+            charge: published.json(),
         };
         serde_json::to_writer_pretty(&mut *out, &answer).map_err(json_failure)?;
         Ok(writeln!(out)?)
@@ -241,6 +230,8 @@ struct Answer {
     total_epsilon: f64,
     total_delta: f64,
     loss: demur_core::PrivacyLoss,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    charge: Option<serde_json::Value>,
 }
 
 fn json_failure(error: serde_json::Error) -> Failure {

@@ -3,56 +3,70 @@
 use std::io::Write;
 use std::path::Path;
 
-use demur_noise::{Entropy, Exponential};
+use demur_engine::{Choices, Term};
+use demur_noise::Exponential;
 use serde_json::json;
 
 use super::numbers::open;
+use super::published::Published;
 use crate::args::{self, Format};
 use crate::failure::Failure;
 use crate::output::{Facts, first_few, short};
-
-/// Choices made between two writes.
-const BATCH: u64 = 1 << 14;
 
 pub(crate) fn choose(args: &args::Exponential, out: &mut impl Write) -> Result<(), Failure> {
     let (names, scores) = read(&args.scores)?;
     let common = &args.common;
     let mechanism = Exponential::new(common.sensitivity.clone(), common.epsilon)?.by(args.method.into());
     common.printing.check(1)?;
-    let mut entropy = Entropy::from_os()?;
     let count = common.printing.count;
+    let text = format!(
+        "noise {}: choice among {} candidates, sensitivity {}, epsilon {}, {count} time(s)",
+        args.method.name(),
+        names.len(),
+        common.sensitivity,
+        common.epsilon.value()
+    );
+    let term = Term {
+        what: format!("choice among {} candidates", names.len()),
+        bounds: None,
+        sensitivity: common.sensitivity.to_string(),
+        mechanism: mechanism.loss(),
+        count,
+    };
+    let mut published = Published::open(
+        &common.printing.charging,
+        text,
+        (term, 1),
+        || Ok(Choices { mechanism: &mechanism, names: &names, scores: scores.clone(), count }),
+        |entropy, times| {
+            let release = mechanism.choose_many(&scores, times as usize, entropy)?;
+            Ok(release.value().iter().map(|&index| names[index].clone()).collect())
+        },
+    )?;
     match common.printing.format {
-        Format::Lines => {
-            each(&mechanism, &scores, count, &mut entropy, |index| Ok(writeln!(out, "{}", names[index])?))
-        }
+        Format::Lines => published.each(|_, name| Ok(writeln!(out, "{name}")?)),
         Format::Csv => {
             let mut writer = csv::Writer::from_writer(out);
             let mut write =
                 |name: &str| writer.write_record([name]).map_err(|e| std::io::Error::other(e).into());
             write("candidate")?;
-            each(&mechanism, &scores, count, &mut entropy, |index| write(&names[index]))
+            published.each(|_, name| write(name))
         }
         Format::Json => {
-            let mut chosen = Vec::new();
-            each(&mechanism, &scores, count, &mut entropy, |index| {
-                chosen.push(&names[index]);
-                Ok(())
-            })?;
-            let answer = json!({
+            let chosen = published.gather()?;
+            let mut answer = json!({
                 "mechanism": args.method.name(), "chosen": chosen,
                 "candidates": names.len(), "epsilon": common.epsilon.value(), "count": count,
                 "loss": mechanism.loss().repeat(count),
             });
+            if let Some(charge) = published.json() {
+                answer["charge"] = charge;
+            }
             Ok(writeln!(out, "{answer:#}")?)
         }
         Format::Table => {
             let mut facts = Facts::default();
-            let mut shown = Vec::new();
-            each(&mechanism, &scores, count, &mut entropy, |index| {
-                shown.push(names[index].as_str());
-                Ok(())
-            })?;
-            facts.add("chosen", first_few(&shown));
+            facts.add("chosen", first_few(&published.gather()?));
             facts.add("mechanism", format!("{} over {} candidates", args.method.name(), names.len()));
             let error = short(mechanism.error(0.05, names.len() as u64, 1));
             facts.add("error", format!("within {error} of the best score in at least 95 of 100 cases"));
@@ -61,27 +75,10 @@ pub(crate) fn choose(args: &args::Exponential, out: &mut impl Write) -> Result<(
                 let total = short(common.epsilon.value() * count as f64);
                 facts.add("total", format!("{count} choices cost ε = {total}"));
             }
+            published.describe(&mut facts);
             Ok(facts.print(out)?)
         }
     }
-}
-
-/// Chooses `count` times, a batch at a time.
-fn each(
-    mechanism: &Exponential,
-    scores: &[f64],
-    count: u64,
-    entropy: &mut Entropy,
-    mut take: impl FnMut(usize) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut left = count;
-    while left > 0 {
-        let now = left.min(BATCH);
-        let release = mechanism.choose_many(scores, now as usize, entropy)?;
-        release.value().iter().try_for_each(|&index| take(index))?;
-        left -= now;
-    }
-    Ok(())
 }
 
 impl args::SelectionMethod {

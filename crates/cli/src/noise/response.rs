@@ -3,9 +3,11 @@
 use std::io::Write;
 
 use demur_core::Epsilon;
-use demur_noise::{Entropy, RandomizedResponse, UnaryEncoding};
+use demur_engine::{Responses, Term};
+use demur_noise::{RandomizedResponse, UnaryEncoding};
 use serde_json::json;
 
+use super::published::Published;
 use crate::args::{self, Format, ResponseCost, Truth};
 use crate::failure::Failure;
 use crate::output::{Facts, first_few, short};
@@ -17,36 +19,50 @@ pub(crate) fn perturb(args: &args::RandomizedResponse, out: &mut impl Write) -> 
         Truth::OneOf { answer, answers } => (answer - 1, answers),
     };
     let response = mechanism(&args.cost, answers)?;
-    let mut entropy = Entropy::from_os()?;
     let name = |answer: u64| match args.truth {
         Truth::OneOf { .. } => (answer + 1).to_string(),
         Truth::Yes | Truth::No => if answer == 1 { "yes" } else { "no" }.to_owned(),
     };
     args.printing.check(1)?;
     let count = args.printing.count;
-    let mut draw = || response.respond(truth, &mut entropy).map(|answer| name(answer.into_value()));
+    let text = format!("noise randomized-response: one of {answers} answers, {count} time(s)");
+    let what = format!("one of {answers} answers");
+    let (sensitivity, mechanism) = ("any".to_owned(), response.loss());
+    let term = Term { what, bounds: None, sensitivity, mechanism, count };
+    let mut published = Published::open(
+        &args.printing.charging,
+        text,
+        (term, 1),
+        || Ok(Responses { mechanism: &response, name: &name, truth, count }),
+        |entropy, times| {
+            let one = |_| Ok(name(response.respond(truth, entropy)?.into_value()));
+            (0..times).map(one).collect()
+        },
+    )?;
     match args.printing.format {
         Format::Lines | Format::Csv => {
             if args.printing.format == Format::Csv {
                 writeln!(out, "answer")?;
             }
-            (0..count).try_for_each(|_| Ok(writeln!(out, "{}", draw()?)?))
+            published.each(|_, answer| Ok(writeln!(out, "{answer}")?))
         }
         Format::Json => {
-            let answers = (0..count).map(|_| draw()).collect::<Result<Vec<_>, _>>()?;
             let kept = response.truth_probability().to_f64();
             let loss = response.loss().repeat(count);
-            let answer = json!({
-                "mechanism": "randomized-response", "answers": answers, "categories": response.categories(),
-                "truth_probability": kept, "count": count, "loss": loss,
+            let mut answer = json!({
+                "mechanism": "randomized-response", "answers": published.gather()?,
+                "categories": response.categories(), "truth_probability": kept, "count": count, "loss": loss,
             });
+            if let Some(charge) = published.json() {
+                answer["charge"] = charge;
+            }
             Ok(writeln!(out, "{answer:#}")?)
         }
         Format::Table => {
-            let answers = (0..count).map(|_| draw()).collect::<Result<Vec<_>, _>>()?;
             let mut facts = Facts::default();
-            facts.add("answer", first_few(&answers));
+            facts.add("answer", first_few(&published.gather()?));
             describe(&response, &args.cost, count, &mut facts);
+            published.describe(&mut facts);
             Ok(facts.print(out)?)
         }
     }
