@@ -51,7 +51,7 @@ impl Delta {
         self.0
     }
 
-    /// The fraction the double stands for.
+    /// The fraction that its shortest decimal stands for.
     pub fn exact(self) -> Rational {
         range::exact(self.0)
     }

@@ -45,7 +45,7 @@ impl Epsilon {
         self.0
     }
 
-    /// The fraction the double stands for.
+    /// The fraction that its shortest decimal stands for: 0.1 is a tenth, and ten of them are 1.
     pub fn exact(self) -> Rational {
         range::exact(self.0)
     }
@@ -108,9 +108,12 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_value_is_that_of_the_double() {
+    fn the_exact_value_is_that_of_the_shortest_decimal() {
         assert_eq!(Epsilon::new(0.75).unwrap().exact(), Rational::new(3, 4));
-        assert_ne!(Epsilon::new(0.1).unwrap().exact(), Rational::new(1, 10));
+        assert_eq!(Epsilon::new(0.1).unwrap().exact(), Rational::new(1, 10));
+        assert_eq!(Epsilon::new(1e6).unwrap().exact(), Rational::new(1_000_000, 1));
+        let smallest = Epsilon::new(f64::MIN_POSITIVE).unwrap().exact();
+        assert_eq!(smallest, "2.2250738585072014e-308".parse().unwrap());
         assert!(Epsilon::ZERO.exact().is_zero());
     }
 

@@ -83,12 +83,16 @@ impl Range {
     }
 }
 
-/// The fraction a double of a [`Range`], or 0, stands for.
+/// The fraction that the shortest decimal of a double of a [`Range`], or of 0, stands for.
+///
+/// Whoever says 0.1 means a tenth, not the double next to it: ten of them are 1, and a budget of 1 pays for ten.
 pub(crate) fn exact(value: f64) -> Rational {
     debug_assert!(value == 0.0 || (value.is_normal() && value > 0.0));
-    if value == 0.0 {
-        return Rational::zero();
-    }
+    format!("{value:e}").parse().unwrap_or_else(|_| dyadic(value))
+}
+
+/// The fraction that a double itself is.
+fn dyadic(value: f64) -> Rational {
     let bits = value.to_bits();
     let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
     Rational::dyadic(mantissa.into(), (bits >> 52) as i64 - 1075)

@@ -50,7 +50,7 @@ impl Rho {
         self.0
     }
 
-    /// The fraction the double stands for.
+    /// The fraction that its shortest decimal stands for.
     pub fn exact(self) -> Rational {
         range::exact(self.0)
     }
