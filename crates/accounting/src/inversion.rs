@@ -35,7 +35,7 @@ use num_complex::Complex64;
 use crate::Bounds;
 use crate::decay::Decay;
 use crate::law::{Base, Law};
-use crate::nodes::{Nodes, Reach, Tilted, UNIT};
+use crate::nodes::{Moments, Nodes, Reach, Tilted, UNIT};
 
 /// What the certified errors shall be below, relatively.
 const GOAL: f64 = 1e-13;
@@ -129,7 +129,7 @@ impl Sum {
         let gaussian = tilt * (tilt + 1.0) / 2.0 * self.mu_squared;
         let (mut value, mut error) = (gaussian, 8.0 * UNIT * gaussian);
         for (law, count) in &self.terms {
-            let moment = Nodes::of(law, reach).tilted(tilt).at(0.0);
+            let moment = Nodes::of(law, reach).moments(tilt).real();
             value += count * moment.value.re;
             error += count * moment.error + 4.0 * UNIT * value;
         }
@@ -151,8 +151,8 @@ impl Sum {
     /// Mean and variance of the loss.
     pub(crate) fn mean_and_variance(&self) -> (f64, f64) {
         let mut real = RealMoments::new(self);
-        let laws = real.tilted(0.0);
-        let of = |value: fn(&Tilted) -> f64| {
+        let laws = real.moments(0.0);
+        let of = |value: fn(&Moments) -> f64| {
             laws.iter().zip(&self.terms).map(|(law, (_, n))| n * value(law)).sum::<f64>()
         };
         (of(|law| law.mean) + self.mu_squared / 2.0, of(|law| law.variance) + self.mu_squared)
@@ -196,14 +196,14 @@ impl<'a> RealMoments<'a> {
         Self { sum, cap: 0.0, nodes: vec![] }
     }
 
-    fn tilted(&mut self, tilt: f64) -> Vec<Tilted> {
+    fn moments(&mut self, tilt: f64) -> Vec<Moments> {
         if tilt > self.cap || self.nodes.is_empty() {
             self.cap = tilt * 2.0;
             let tolerance = (1e-4 / self.sum.uses().max(1.0)).max(1e-18);
             let reach = Reach { tilt: self.cap, frequency: 0.0, tolerance };
             self.nodes = self.sum.terms.iter().map(|(law, _)| Nodes::of(law, reach)).collect();
         }
-        self.nodes.iter().map(|nodes| nodes.tilted(tilt)).collect()
+        self.nodes.iter().map(|nodes| nodes.moments(tilt)).collect()
     }
 
     fn at(&mut self, c: f64) -> Saddle {
@@ -220,10 +220,10 @@ impl<'a> RealMoments<'a> {
         let mu_squared = self.sum.mu_squared;
         let (mut log, mut mean, mut variance) =
             (c * (c + 1.0) / 2.0 * mu_squared, (c + 0.5) * mu_squared, mu_squared);
-        for (tilted, (_, count)) in self.tilted(c).iter().zip(&self.sum.terms) {
-            log += count * tilted.log_moment();
-            mean += count * tilted.mean;
-            variance += count * tilted.variance;
+        for (law, (_, count)) in self.moments(c).iter().zip(&self.sum.terms) {
+            log += count * law.log_moment();
+            mean += count * law.mean;
+            variance += count * law.variance;
         }
         let d = c + 1.0;
         let epsilon = mean - 1.0 / c - 1.0 / d;
@@ -237,10 +237,10 @@ impl<'a> RealMoments<'a> {
             return f64::INFINITY;
         }
         let terms: f64 = self
-            .tilted(c)
+            .moments(c)
             .iter()
             .zip(&self.sum.terms)
-            .map(|(tilted, (_, count))| count * tilted.at(0.0).up())
+            .map(|(law, (_, count))| count * law.real().up())
             .sum();
         (terms + c * (c + 1.0) / 2.0 * self.sum.mu_squared) * (1.0 + 1e-14) + 1e-14
     }
@@ -270,11 +270,11 @@ impl<'a> RealMoments<'a> {
                 ..saddle
             };
             let slope = (excess(probe) - miss) / 1e-3;
-            let newton = log_c - miss / slope;
-            let next = if newton > low && newton < high { newton } else { (low + high) / 2.0 };
             if (miss / slope * c * c * curvature).abs() < 1.0 {
                 return saddle.log_delta.is_finite().then_some(saddle);
             }
+            let newton = log_c - miss / slope;
+            let next = if newton > low && newton < high { newton } else { (low + high) / 2.0 };
             log_c = next.clamp(log_c - 2.0, log_c + 2.0);
         }
         None
@@ -357,8 +357,8 @@ impl Line {
             value += term.re;
             slope -= term.re * self.tilt - term.im * node.y;
             error += node.error * half
-                + term.norm() * UNIT * (8.0 + 4.0 * node.y * (epsilon.abs() + offset) + index as f64)
-                + node.value.norm() * 8.0 * UNIT * offset;
+                + size(term) * UNIT * (8.0 + 4.0 * node.y * (epsilon.abs() + offset) + index as f64)
+                + size(node.value) * 8.0 * UNIT * offset;
         }
         let factor = self.step / PI;
         (value * factor, slope * factor, error * factor * (1.0 + 1e-6) + self.tail)
@@ -463,7 +463,7 @@ impl Line {
         let mut real = RealMoments::new(sum);
         let (tilt, epsilon, log_delta) = saddle;
         let saddle = Saddle { epsilon, log_delta, ..real.at(tilt) };
-        let (distance, beyond) = spacing(&mut real, tilt, saddle)?;
+        let (distance, beyond) = spacing(&bounds_beyond(&mut real, tilt), tilt, saddle)?;
         let step = 2.0 * PI / distance;
         let goal = GOAL / (tilt * (tilt + 1.0) * (2.0 * PI * saddle.curvature).sqrt());
         // Σ h/π·B(Y)·Y²/y⁴ over y > Y is at most B(Y)/(3πY), but for one step.
@@ -554,7 +554,7 @@ impl Fill<'_> {
 
     /// Shows that nothing up to the end of the line is above the goal, or adds what is.
     ///
-    /// |φ(y)| of one law moves by at most its standard deviation per unit of y, so a value well
+    /// arccos |φ(y)| of one law moves by at most its standard deviation per unit of y, so a value well
     /// below what is needed speaks for its neighbours too.
     fn far(&mut self) -> Option<bool> {
         let (step, uses) = (self.line.step, self.sum.uses().max(1.0));
@@ -562,6 +562,7 @@ impl Fill<'_> {
         // Σ h/π·B/y² over all nodes from y on is at most B/(π(y − h)).
         let from = (index.max(2) - 1) as f64 * step;
         let enough = (self.goal * PI * from).ln();
+        let slack = 1e-9 + 16.0 * UNIT * uses;
         self.line.tail += self.goal * self.kernel * (1.0 + 1e-9);
         let mut frequency = index as f64 * step;
         while index <= last {
@@ -570,13 +571,13 @@ impl Fill<'_> {
             let laws = self.laws(frequency, 1e-2 / uses, (block - index) as f64 / 4.0)?;
             while index <= block {
                 let y = index as f64 * step;
-                let moduli: Vec<_> =
-                    laws.iter().map(|(law, count)| (law.modulus(y), law.deviation(), *count)).collect();
+                let angles: Vec<_> =
+                    laws.iter().map(|(law, count)| (law.angle(y), law.deviation(), *count)).collect();
                 let bound = |nodes: usize| {
-                    let moved = |(modulus, deviation, count): &(f64, f64, f64)| {
-                        count * (modulus + deviation * nodes as f64 * step).min(1.0).ln()
+                    let moved = |(angle, deviation, count): &(f64, f64, f64)| {
+                        count * (angle - deviation * nodes as f64 * step).max(0.0).cos().ln()
                     };
-                    moduli.iter().map(moved).sum::<f64>() - self.sum.mu_squared * y * y / 2.0 + 1e-9
+                    angles.iter().map(moved).sum::<f64>() - self.sum.mu_squared * y * y / 2.0 + slack
                 };
                 if bound(0) > enough {
                     self.line.tail += self.kernel * step / PI * bound(0).exp() / (y * y);
@@ -595,6 +596,11 @@ impl Fill<'_> {
     }
 }
 
+/// At least |z|, and at most √2 times that.
+fn size(z: Complex64) -> f64 {
+    z.re.abs() + z.im.abs()
+}
+
 /// ln of c^c/(c + 1)^(c + 1), the factor between (1 − e^(−t))⁺ and e^(ct).
 fn log_payoff(c: f64) -> f64 {
     c * c.ln() - (c + 1.0) * (c + 1.0).ln()
@@ -607,13 +613,14 @@ fn log_payoff(c: f64) -> f64 {
 fn place(real: &mut RealMoments<'_>, saddle: Saddle) -> Option<(f64, f64, (f64, f64))> {
     const PRICE: f64 = 3.0;
     let height = |at: Saddle| at.log_moment - at.tilt * saddle.epsilon - (at.tilt * (at.tilt + 1.0)).ln();
+    let bounds = bounds_beyond(real, saddle.tilt);
     let mut best: Option<(f64, f64, (f64, f64))> = None;
     for factor in [1.0, 0.85, 0.7, 0.6, 0.5] {
-        let here = real.at(factor * saddle.tilt);
+        let here = if factor == 1.0 { saddle } else { real.at(factor * saddle.tilt) };
         if height(here) > height(saddle) + PRICE {
             break;
         }
-        let Some((distance, beyond)) = spacing(real, here.tilt, saddle) else { continue };
+        let Some((distance, beyond)) = spacing(&bounds, here.tilt, saddle) else { continue };
         // No line can do with less than this; where little more is needed, look no further.
         let least = -(saddle.log_delta + (GOAL / 4.0).ln()) / here.tilt;
         if factor == 1.0 && distance <= 1.5 * least {
@@ -626,16 +633,18 @@ fn place(real: &mut RealMoments<'_>, saddle: Saddle) -> Option<(f64, f64, (f64, 
     best
 }
 
-/// The distance s = 2π/h, with ln F(c′) and c′.
-fn spacing(real: &mut RealMoments<'_>, tilt: f64, saddle: Saddle) -> Option<(f64, (f64, f64))> {
-    const FACTORS: [f64; 7] = [3.0, 2.3, 1.8, 1.5, 1.3, 1.2, 1.1];
+/// (ln F(c′), c′) for some c′ to the right of c, the bound rounded up.
+fn bounds_beyond(real: &mut RealMoments<'_>, tilt: f64) -> [(f64, f64); 7] {
+    [3.0, 2.3, 1.8, 1.5, 1.3, 1.2, 1.1].map(|factor| (real.log_moment_up(factor * tilt), factor * tilt))
+}
+
+/// The distance s = 2π/h that the best of the bounds allows, with that bound.
+fn spacing(bounds: &[(f64, f64)], tilt: f64, saddle: Saddle) -> Option<(f64, (f64, f64))> {
     let goal = saddle.log_delta + (GOAL / 4.0).ln();
-    let bounds = FACTORS.map(|factor| {
-        let c = factor * tilt;
-        let log_moment = real.log_moment_up(c);
+    let distances = bounds.iter().map(|&(log_moment, c)| {
         ((log_moment - c * saddle.epsilon + log_payoff(c) - goal) / (c - tilt), (log_moment, c))
     });
-    let finite = bounds.into_iter().filter(|(distance, _)| distance.is_finite());
+    let finite = distances.filter(|(distance, _)| distance.is_finite());
     let (after, beyond) = finite.min_by(|a, b| a.0.total_cmp(&b.0))?;
     Some((after.max(-goal / tilt), beyond))
 }
@@ -648,12 +657,12 @@ struct Modulus {
 
 impl Modulus {
     fn new(sum: &Sum, real: &mut RealMoments<'_>, tilt: f64) -> Self {
-        let moments = real.tilted(tilt);
+        let moments = real.moments(tilt);
         let decays = sum
             .terms
             .iter()
             .zip(moments)
-            .map(|((law, count), tilted)| (Decay::of(law, tilt, tilted.moment()), *count));
+            .map(|((law, count), moments)| (Decay::of(law, tilt, moments.moment()), *count));
         Self { mu_squared: sum.mu_squared, decays: decays.collect() }
     }
 

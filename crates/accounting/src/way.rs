@@ -242,6 +242,7 @@ impl Way {
         };
         let log_heavy: f64 = self.sum.terms.iter().map(|(law, count)| count * f64::ln(atoms(law))).sum();
         lattice.is_none()
+            && Split::suits(&self.sum)
             && self.sum.terms.iter().any(|(law, _)| flat(law))
             && (self.sum.uses() < 200.0 || log_heavy > -40.0)
     }
