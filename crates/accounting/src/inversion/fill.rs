@@ -154,3 +154,73 @@ impl Modulus {
         Some(high)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::{Atom, Base, Pieces};
+    use demur_exact::Rational;
+
+    /// A line through nodes h apart, of which the first `begin` are known, and losses that are all whole numbers.
+    fn tail(
+        losses: &[(i32, f64)],
+        count: f64,
+        step: f64,
+        begin: usize,
+        last: usize,
+        goal: f64,
+    ) -> (f64, f64) {
+        let atom = |&(loss, probability): &(i32, f64)| Atom {
+            loss: Rational::new(loss.into(), 1),
+            probability,
+            other: probability * f64::from(-loss).exp(),
+        };
+        let pieces = Pieces { atoms: losses.iter().map(atom).collect(), ..Pieces::default() };
+        let sum =
+            Sum { mu_squared: 0.0, terms: vec![(Law { base: Base::Pieces(pieces), sampling: None }, count)] };
+        let tilt = 1.0;
+        let mut line = Line::empty(tilt, step, RealMoments::new(&sum).at(tilt), (0.0, 2.0));
+        line.nodes = (0..begin).map(|index| line.node(&sum, &[], index as f64 * step)).collect();
+        let mut fill = Fill { sum: &sum, line: &mut line, last, goal, kernel: 1.0, waves: 0.0 };
+        assert_eq!(fill.far(), Some(true));
+        // What is left out, by adding it up.
+        let heavy = |loss: i32, probability: f64| probability * f64::from(loss).exp();
+        let whole: f64 = losses.iter().map(|&(loss, p)| heavy(loss, p)).sum();
+        let modulus = |y: f64| {
+            let wave = |&(loss, p): &(i32, f64)| Complex64::cis(y * f64::from(loss)) * heavy(loss, p);
+            (losses.iter().map(wave).sum::<Complex64>().norm() / whole).powf(count)
+        };
+        let nodes = (begin..=last).map(|index| index as f64 * step);
+        (line.tail, nodes.map(|y| step / PI * modulus(y) / (y * y)).sum())
+    }
+
+    /// A loss that is always 0 does not fade at all, not even at the last node.
+    #[test]
+    fn what_the_last_node_carries_is_counted() {
+        for last in [10, 100, 101] {
+            let (tail, truth) = tail(&[(0, 1.0)], 1.0, 0.1, last, last, 1e-13);
+            assert!(tail >= truth && tail < 1.001 * truth, "{last}: {tail} for {truth}");
+        }
+    }
+
+    /// Terms that are all one twentieth too large to be left out are not.
+    #[test]
+    fn what_is_just_above_the_goal_is_counted() {
+        let (begin, last, step) = (200, 40_000, 0.1);
+        let goal = 1.0 / (1.05 * PI * (begin - 1) as f64 * step);
+        let (tail, truth) = tail(&[(0, 1.0)], 1.0, step, begin, last, goal);
+        assert!(tail >= truth, "{tail} for {truth}");
+    }
+
+    /// What is skipped is negligible, though it comes back in every period.
+    #[test]
+    fn what_comes_back_is_counted() {
+        let high = 1.0 / (1.0 + (-1.0f64).exp());
+        for (count, step) in [(3.0, 0.01), (50.0, 0.01), (1e4, 0.001)] {
+            for goal in [1e-3, 1e-6, 1e-13] {
+                let (tail, truth) = tail(&[(-1, 1.0 - high), (1, high)], count, step, 60, 9000, goal);
+                assert!(tail >= truth, "{count} losses, {goal}: {tail} for {truth}");
+            }
+        }
+    }
+}
