@@ -110,7 +110,7 @@ impl Account {
         let mut worst = Bounds::new(0.0, 0.0);
         let mut used = (method, reason);
         for way in &self.ways {
-            if way.is_below(question, worst) {
+            if way.is_below(question, worst) || renyi::is_below(way, question, worst) {
                 continue;
             }
             if renyi::is_nothing(way, question) {
@@ -126,12 +126,6 @@ impl Account {
                     bounds
                 }
                 Err(error) if error.code() != "accounting.unproven" => return Err(error),
-                // A rough bound will do for the direction that does not count.
-                _ if worst.lower > 0.0
-                    && renyi::rough(way, question).is_some_and(|bound| bound <= worst.lower) =>
-                {
-                    continue;
-                }
                 _ if matches!(question, Question::Delta { .. })
                     && renyi::rough(way, question).is_some_and(|bound| bound < NOTHING) =>
                 {

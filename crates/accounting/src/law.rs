@@ -27,7 +27,7 @@ mod profile;
 use demur_exact::Rational;
 
 pub(crate) use of_loss::Terms;
-pub(crate) use profile::{gaussian as gaussian_profile, of_flat, profile};
+pub(crate) use profile::{gaussian as gaussian_delta, of_flat, profile, root};
 
 /// One use of a mechanism, in one direction.
 #[derive(Clone, Debug, PartialEq)]

@@ -30,6 +30,7 @@ mod classical;
 mod decay;
 mod error;
 mod filter;
+mod gaussian;
 mod grid;
 mod histogram;
 mod inversion;

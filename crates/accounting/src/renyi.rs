@@ -91,6 +91,11 @@ pub(crate) fn rough(way: &Way, question: Question<'_>) -> Option<f64> {
     }
 }
 
+/// Whether one order shows that this direction costs no more than is known already.
+pub(crate) fn is_below(way: &Way, question: Question<'_>, known: Bounds) -> bool {
+    known.lower > 0.0 && rough(way, question).is_some_and(|bound| bound <= known.lower)
+}
+
 /// Whether δ(ε) is smaller than what anybody would tell, by order 2 alone.
 pub(crate) fn is_nothing(way: &Way, question: Question<'_>) -> bool {
     let Question::Delta { epsilon } = question else { return false };

@@ -21,9 +21,6 @@ pub(crate) fn least_epsilon(
     let (at_most, at_least) = (delta.to_f64_down(), delta.to_f64_up());
     let at =
         |epsilon: f64| Rational::try_from(epsilon).map_or(Bounds::new(0.0, 1.0), |exact| profile(&exact));
-    if at(0.0).upper <= at_most {
-        return Some(Bounds::new(0.0, 0.0));
-    }
     // ln δ(ε) − ln δ, falling
     let miss = |epsilon: f64| {
         let Bounds { lower, upper } = at(epsilon);
@@ -31,6 +28,9 @@ pub(crate) fn least_epsilon(
     };
     let guess = guess.max(1e-12).min(highest);
     let (mut low, mut high) = bracket(&miss, guess, highest)?;
+    if low.0 == 0.0 && at(0.0).upper <= at_most {
+        return Some(Bounds::new(0.0, 0.0));
+    }
     for round in 0..100 {
         let secant = low.0 + (high.0 - low.0) * low.1 / (low.1 - high.1);
         let tried = if round % 4 == 3 || !(secant > low.0 && secant < high.0) {

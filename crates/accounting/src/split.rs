@@ -51,10 +51,16 @@ struct Part {
 }
 
 impl Split {
+    /// Whether the losses are of the kind that can be split, and not too many.
+    pub(crate) fn suits(sum: &Sum) -> bool {
+        let mut laws = sum.terms.iter().map(|(law, _)| law);
+        sum.mu_squared == 0.0 && sum.uses() <= MOST_USES && laws.all(|law| law.pieces().is_some())
+    }
+
     /// `None` when the losses are of another kind, or too many.
     pub(crate) fn new(terms: &Terms, sum: &Sum, saddle: (f64, f64, f64)) -> Option<Self> {
         let parts: Vec<_> = terms.laws.iter().map(part).collect::<Option<_>>()?;
-        if sum.mu_squared > 0.0 || sum.uses() > MOST_USES || parts.iter().all(|part| part.flats.is_empty()) {
+        if !Self::suits(sum) || parts.iter().all(|part| part.flats.is_empty()) {
             return None;
         }
         let (tilt, uses) = (saddle.0, sum.uses());

@@ -9,7 +9,7 @@ use crate::lattice::{MOST_POINTS, Points};
 use crate::law::{Base, Law, Terms, profile};
 use crate::solve::least_epsilon;
 use crate::split::Split;
-use crate::{AccountingError, Bounds, Method};
+use crate::{AccountingError, Bounds, Method, gaussian};
 
 /// The largest ε anybody is told.
 const HIGHEST: f64 = 1e300;
@@ -145,12 +145,16 @@ impl Way {
             return self.epsilon_of_nothing(delta);
         }
         if method == Method::Closed {
-            self.closed(&Rational::zero())?;
+            self.must_have_formula()?;
         }
         let highest = self.top().unwrap_or(HIGHEST);
         let profile = |tried: &Rational| self.delta(method, tried).unwrap_or(Bounds::new(0.0, 1.0));
         let found = match method {
-            Method::Closed => least_epsilon(profile, delta, self.guess(delta), highest),
+            Method::Closed => {
+                let guess = self.guess(delta);
+                let gaussian = self.gaussian().and_then(|mu| gaussian::epsilon(&mu, delta, guess));
+                gaussian.or_else(|| least_epsilon(profile, delta, guess, highest))
+            }
             Method::Lattice => match self.table() {
                 Some(table) => {
                     let profile = |tried: &Rational| self.with_infinite(table.delta(tried));
@@ -195,14 +199,21 @@ impl Way {
         if let Some(law) = self.single() {
             return Ok(profile(law, epsilon));
         }
-        if self.sum.terms.is_empty() {
-            let mu_squared = self
-                .terms
-                .laws
-                .iter()
-                .filter_map(|(law, count)| Some(law.gaussian()? * &Rational::from(*count)));
-            let mu_squared = mu_squared.fold(Rational::zero(), |sum, part| &sum + &part);
-            return Ok(profile(&Law { base: Base::Gaussian { mu_squared }, sampling: None }, epsilon));
+        self.must_have_formula()?;
+        let mu_squared = self.gaussian().unwrap_or_else(Rational::zero);
+        Ok(profile(&Law { base: Base::Gaussian { mu_squared }, sampling: None }, epsilon))
+    }
+
+    /// Σμ² when all losses are Gaussian noise.
+    fn gaussian(&self) -> Option<Rational> {
+        let each = |(law, count): &(Law, u64)| Some(law.gaussian()? * &Rational::from(*count));
+        self.terms.laws.iter().map(each).try_fold(Rational::zero(), |sum, part| Some(&sum + &part?))
+    }
+
+    /// Refuses compositions of several losses that are not all Gaussian noise.
+    fn must_have_formula(&self) -> Result<(), AccountingError> {
+        if self.single().is_some() || self.sum.terms.is_empty() {
+            return Ok(());
         }
         Err(AccountingError::new(
             "accounting.no-formula",
@@ -242,6 +253,7 @@ impl Way {
         };
         let log_heavy: f64 = self.sum.terms.iter().map(|(law, count)| count * f64::ln(atoms(law))).sum();
         lattice.is_none()
+            && Split::suits(&self.sum)
             && self.sum.terms.iter().any(|(law, _)| flat(law))
             && (self.sum.uses() < 200.0 || log_heavy > -40.0)
     }

@@ -21,18 +21,26 @@
 //! **References.** \[Balle2018\] Theorem 8 for the profile, and \[Abramowitz1964\]
 //! 26.2.14 for the continued fraction.
 
+use std::sync::OnceLock;
+
 use dashu_base::BitTest;
 use dashu_int::{IBig, UBig};
 
 use crate::{Enclosure, Rational, exp_neg};
 
-/// Digits a profile is computed to before anybody asks for more.
-const FIRST_BITS: usize = 160;
+/// Digits a profile is computed to before anybody asks for more: the 70 that shall be certain, and a few to lose.
+const FIRST_BITS: usize = 84;
 /// σ found by [`gaussian_sigma`] exceeds the optimum by less than this, relatively.
 const SIGMA_STEP: f64 = 1.0 / (1u64 << 45) as f64;
 
 /// π, by Machin's formula 16·arctan(1/5) − 4·arctan(1/239).
 pub fn pi(bits: usize) -> Enclosure {
+    const KEPT: usize = 1024;
+    static PI: OnceLock<Enclosure> = OnceLock::new();
+    if bits <= KEPT { PI.get_or_init(|| machin(KEPT)).with_bits(bits) } else { machin(bits) }
+}
+
+fn machin(bits: usize) -> Enclosure {
     let work = bits + 24;
     let sixteen = arctan_inverse(5, work).mul_integer(&UBig::from(16u8));
     let four = arctan_inverse(239, work).mul_integer(&UBig::from(4u8));

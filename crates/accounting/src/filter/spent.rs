@@ -73,7 +73,7 @@ fn of_rho(rho: f64, log_delta: f64) -> f64 {
 
 fn of_mu_squared(mu_squared: &Rational, delta: &Rational) -> f64 {
     let mu = sqrt_up(mu_squared.to_f64_up());
-    let profile = |epsilon: &Rational| law::gaussian_profile(epsilon.to_f64_down(), mu);
+    let profile = |epsilon: &Rational| law::gaussian_delta(epsilon.to_f64_down(), mu);
     let guess = mu * mu / 2.0 + 5.0 * mu;
     least_epsilon(profile, delta, guess, 1e9).map_or(f64::INFINITY, |bounds| bounds.upper)
 }

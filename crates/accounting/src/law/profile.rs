@@ -103,11 +103,16 @@ fn unsampled(base: &Base, epsilon: &Distance) -> Bounds {
     match base {
         Base::Gaussian { mu_squared } => {
             let (low, high) = epsilon.ends();
-            let mu = (mu_squared.to_f64_down().sqrt().next_down(), float::sqrt_up(mu_squared.to_f64_up()));
+            let mu = root(mu_squared);
             Bounds::new(gaussian(high, mu.0).lower, gaussian(low, mu.1).upper)
         }
         Base::Pieces(pieces) => of_pieces(pieces, epsilon),
     }
+}
+
+/// Doubles between which μ lies.
+pub(crate) fn root(mu_squared: &Rational) -> (f64, f64) {
+    (mu_squared.to_f64_down().sqrt().next_down(), float::sqrt_up(mu_squared.to_f64_up()))
 }
 
 /// δ(ε) of Gaussian noise, for any ε and for μ > 0.

@@ -44,7 +44,7 @@ pub(super) fn nodes(pieces: &Pieces, sampling: Option<&Sampling>, reach: Reach) 
             nodes.push(loss, probability, 2.0 * loss.abs());
         }
     }
-    for weight in &mut nodes.weights {
+    for weight in nodes.blocks.iter_mut().flat_map(|block| &mut block.weights) {
         *weight /= finite;
     }
     nodes.missing = missing / finite;
@@ -104,9 +104,10 @@ fn panels(flat: &Flat, reach: Reach) -> Vec<Flat> {
 fn size(panel: &Flat, sampling: Option<&Sampling>, reach: Reach, tolerance: f64) -> (usize, f64) {
     let (middle, half) = ((panel.low + panel.high) / 2.0, (panel.high - panel.low) / 2.0);
     let last = SIZES.len() - 1;
-    let error = |n: usize| {
-        let tried = (1..=40).map(|i| 1.0 + f64::from(i * i) / 20.0);
-        let logs = tried.filter_map(|rho| {
+    // (ρ, ln of a bound on its ellipse)
+    let ellipses: Vec<(f64, f64)> = (1..=40)
+        .filter_map(|i| {
+            let rho = 1.0 + f64::from(i * i) / 20.0;
             let (reaching, tall) = (half * (rho + 1.0 / rho) / 2.0, half * (rho - 1.0 / rho) / 2.0);
             let right = (middle + reaching).max(0.0);
             let mut bound = reach.tilt * right + reach.frequency * tall;
@@ -121,8 +122,11 @@ fn size(panel: &Flat, sampling: Option<&Sampling>, reach: Reach, tolerance: f64)
             }
             // the densities of both P and Q stay below g·e^(|ℓ|/2)·max(1, …)
             let spread = (middle.abs() + reaching) * if sampling.is_some() { 1.5 } else { 0.5 };
-            Some(log_error(n, rho, bound + 2f64.ln() + panel.density.ln() + spread + half.ln()))
-        });
+            Some((rho, bound + 2f64.ln() + panel.density.ln() + spread + half.ln()))
+        })
+        .collect();
+    let error = |n: usize| {
+        let logs = ellipses.iter().map(|(rho, bound)| log_error(n, *rho, *bound));
         logs.fold(f64::INFINITY, f64::min).exp()
     };
     let found = SIZES.iter().position(|&n| error(n) <= tolerance).unwrap_or(last);

@@ -20,7 +20,10 @@
 
 use std::f64::consts::PI;
 
-use super::{Nodes, Reach};
+use super::exponential::{LARGEST, growth};
+use super::fused::{Loop, run};
+use super::logarithm::log1p;
+use super::{LANES, Nodes, Reach};
 use crate::law::{Direction, Sampling};
 
 /// The widest strip used, as a part of the one where r has no zero.
@@ -28,26 +31,124 @@ const STRIP: f64 = 0.75;
 
 pub(super) fn nodes(mu: f64, sampling: &Sampling, reach: Reach) -> Nodes {
     let step = step(mu, sampling.direction, reach);
-    let mut nodes = Nodes { missing: reach.tolerance, ..Nodes::default() };
     let (low, high) = ends(mu, sampling, reach);
     let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
-    let negligible = 1e-3 * reach.tolerance;
-    for index in first..=last {
-        let x = index as f64 * step;
-        let (log_ratio, slope) = ratio(mu, sampling.rate, x);
-        let density = |log: f64| step * INVERSE_ROOT_TWO_PI * libm::exp(log - x * x / 2.0);
-        let (weight, loss) = match sampling.direction {
-            Direction::Remove | Direction::Replace => (density(log_ratio), log_ratio),
-            Direction::Add => (density(0.0), -log_ratio),
-        };
-        if weight < negligible && weight * libm::exp(reach.tilt * loss) < negligible {
-            nodes.missing += 4.0 * negligible;
-            continue;
+    run(Places {
+        law: Noise { mu, rate: sampling.rate, direction: sampling.direction, step },
+        first,
+        last,
+        reach,
+    })
+}
+
+/// The integrand, and where it is looked at.
+#[derive(Clone, Copy)]
+struct Noise {
+    mu: f64,
+    rate: f64,
+    direction: Direction,
+    step: f64,
+}
+
+/// A node before it is known to count.
+#[derive(Clone, Copy)]
+struct Place {
+    loss: f64,
+    weight: f64,
+    /// The weight times e^(cL), for the largest c.
+    heavy: f64,
+    scale: f64,
+    /// The largest power of e that was needed.
+    furthest: f64,
+}
+
+impl Noise {
+    /// What is at x, unless some power of e is out of reach.
+    #[inline(always)]
+    fn at<const FUSED: bool>(&self, x: f64, tilt: f64) -> Place {
+        let exponent = self.mu * x - self.mu * self.mu / 2.0;
+        let up = growth::<FUSED>(exponent);
+        let excess = self.rate * up.first;
+        let log_ratio = log1p::<FUSED>(excess);
+        let slope = self.rate * up.whole / (1.0 + excess);
+        let (log, loss) = self.seen(x, log_ratio);
+        let weight = self.step * INVERSE_ROOT_TWO_PI * growth::<FUSED>(log).whole;
+        let furthest = exponent.abs().max(-log).max(tilt * loss.abs());
+        Place {
+            loss,
+            weight,
+            heavy: weight * growth::<FUSED>(tilt * loss).whole,
+            scale: self.scale(x, loss, slope),
+            furthest,
         }
-        let scale = loss.abs() * (1.0 + x * x / 4.0) + slope * (1.0 + mu * x.abs() + mu * mu);
-        nodes.push(loss, weight, scale);
     }
-    nodes
+
+    /// The same for every x.
+    fn anywhere(&self, x: f64, tilt: f64) -> Place {
+        let (log_ratio, slope) = ratio(self.mu, self.rate, x);
+        let (log, loss) = self.seen(x, log_ratio);
+        let weight = self.step * INVERSE_ROOT_TWO_PI * libm::exp(log);
+        let heavy = if weight > 0.0 { weight * libm::exp(tilt * loss) } else { 0.0 };
+        Place { loss, weight, heavy, scale: self.scale(x, loss, slope), furthest: 0.0 }
+    }
+
+    /// ln of the density (but for a constant), and the loss.
+    #[inline(always)]
+    fn seen(&self, x: f64, log_ratio: f64) -> (f64, f64) {
+        match self.direction {
+            Direction::Remove | Direction::Replace => (log_ratio - x * x / 2.0, log_ratio),
+            Direction::Add => (-x * x / 2.0, -log_ratio),
+        }
+    }
+
+    #[inline(always)]
+    fn scale(&self, x: f64, loss: f64, slope: f64) -> f64 {
+        loss.abs() * (1.0 + x * x / 4.0) + slope * (1.0 + self.mu * x.abs() + self.mu * self.mu)
+    }
+}
+
+/// Nodes at x = index·step, several at once.
+struct Places {
+    law: Noise,
+    first: i64,
+    last: i64,
+    reach: Reach,
+}
+
+impl Loop for Places {
+    type Output = Nodes;
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) -> Nodes {
+        let Self { law, first, last, reach } = self;
+        let mut nodes = Nodes { missing: reach.tolerance, ..Nodes::default() };
+        let negligible = 1e-3 * reach.tolerance;
+        for begin in (first..=last).step_by(LANES) {
+            let place = |lane: usize| (begin as f64 + lane as f64) * law.step;
+            let (mut losses, mut weights, mut scales) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+            let (mut heavy, mut furthest) = ([0.0; LANES], [0.0; LANES]);
+            for lane in 0..LANES {
+                let found = law.at::<FUSED>(place(lane), reach.tilt);
+                (losses[lane], weights[lane], scales[lane]) = (found.loss, found.weight, found.scale);
+                (heavy[lane], furthest[lane]) = (found.heavy, found.furthest);
+            }
+            for lane in 0..LANES.min((last - begin) as usize + 1) {
+                let (loss, weight, scale) = (losses[lane], weights[lane], scales[lane]);
+                let (heavy, furthest) = (heavy[lane], furthest[lane]);
+                let found = if furthest <= LARGEST {
+                    Place { loss, weight, heavy, scale, furthest }
+                } else {
+                    law.anywhere(place(lane), reach.tilt)
+                };
+                if found.weight.max(found.heavy) < negligible {
+                    nodes.missing += 4.0 * negligible;
+                } else {
+                    nodes.push(found.loss, found.weight, found.scale);
+                }
+            }
+        }
+        nodes
+    }
 }
 
 /// About how many nodes there would be.

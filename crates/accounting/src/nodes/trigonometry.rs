@@ -6,59 +6,67 @@
 //! multiples), then both series are summed to where they end in double precision: sin r = r + r³·S and
 //! cos r = 1 + r²·C, so that sin r·cos r − r = r³·(S + C + r²·S·C) keeps all its digits for small r.
 
+use super::LANES;
+use super::fused::{Loop, fused, run};
+
 /// π in two parts, the first of 24 bits.
 const PI_HIGH: f64 = f64::from_bits(0x4009_21FB_4000_0000);
 const PI_LOW: f64 = 1.509_957_990_978_376_5e-7;
 /// Adding and subtracting it rounds to a whole number.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// (Σ w·(1 − cos yL), Σ w·(sin yL − yL)).
-pub(super) fn sum_of_waves(losses: &[f64], weights: &[f64], y: f64) -> (f64, f64) {
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        || sum(losses, weights, y),
-    )
+/// [`LANES`] losses with their weights.
+#[derive(Clone, Debug)]
+pub(super) struct Weighted {
+    pub(super) losses: [f64; LANES],
+    pub(super) weights: [f64; LANES],
 }
 
-#[inline(always)]
-fn sum(losses: &[f64], weights: &[f64], y: f64) -> (f64, f64) {
-    const LANES: usize = 8;
-    let half = y / 2.0;
-    let (mut versines, mut sines) = ([0.0; LANES], [0.0; LANES]);
-    let chunks = losses.chunks_exact(LANES).zip(weights.chunks_exact(LANES));
-    for (losses, weights) in chunks {
-        for lane in 0..LANES {
-            let (square, bend) = wave(half * losses[lane]);
-            versines[lane] += weights[lane] * square;
-            sines[lane] += weights[lane] * bend;
+/// (Σ w·(1 − cos yL), Σ w·(sin yL − yL)).
+pub(super) fn sum_of_waves(blocks: &[Weighted], y: f64) -> (f64, f64) {
+    run(Waves { blocks, y })
+}
+
+struct Waves<'a> {
+    blocks: &'a [Weighted],
+    y: f64,
+}
+
+impl Loop for Waves<'_> {
+    type Output = (f64, f64);
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) -> (f64, f64) {
+        let half = self.y / 2.0;
+        let (mut versines, mut sines) = ([0.0; LANES], [0.0; LANES]);
+        for block in self.blocks {
+            for lane in 0..LANES {
+                let (square, bend) = wave::<FUSED>(half * block.losses[lane]);
+                versines[lane] += block.weights[lane] * square;
+                sines[lane] += block.weights[lane] * bend;
+            }
         }
+        (2.0 * versines.iter().sum::<f64>(), 2.0 * sines.iter().sum::<f64>())
     }
-    let rest = losses.len() / LANES * LANES;
-    for (loss, weight) in losses[rest..].iter().zip(&weights[rest..]) {
-        let (square, bend) = wave(half * loss);
-        versines[0] += weight * square;
-        sines[0] += weight * bend;
-    }
-    (2.0 * versines.iter().sum::<f64>(), 2.0 * sines.iter().sum::<f64>())
 }
 
 /// sin²x and sin x·cos x − x, for |x| up to about 3·10⁶.
 #[inline(always)]
-fn wave(x: f64) -> (f64, f64) {
-    let turns = (x * std::f64::consts::FRAC_1_PI + ROUND) - ROUND;
-    let r = (x - turns * PI_HIGH) - turns * PI_LOW;
+fn wave<const FUSED: bool>(x: f64) -> (f64, f64) {
+    let turns = fused::<FUSED>(x, std::f64::consts::FRAC_1_PI, ROUND) - ROUND;
+    let r = fused::<FUSED>(turns, -PI_LOW, fused::<FUSED>(turns, -PI_HIGH, x));
     let s = r * r;
-    let (sine, cosine) = (polynomial(s, &SINE), polynomial(s, &COSINE));
-    let root = r * (1.0 + s * sine);
-    let bend = r * s * (sine + cosine + s * sine * cosine) - turns * std::f64::consts::PI;
+    let (sine, cosine) = (polynomial::<FUSED, _>(s, &SINE), polynomial::<FUSED, _>(s, &COSINE));
+    let root = r * fused::<FUSED>(s, sine, 1.0);
+    let bend = r * s * fused::<FUSED>(s * sine, cosine, sine + cosine) - turns * std::f64::consts::PI;
     (root * root, bend)
 }
 
 #[inline(always)]
-fn polynomial<const N: usize>(s: f64, coefficients: &[f64; N]) -> f64 {
+fn polynomial<const FUSED: bool, const N: usize>(s: f64, coefficients: &[f64; N]) -> f64 {
     let mut sum = 0.0;
     for coefficient in coefficients {
-        sum = sum * s + coefficient;
+        sum = fused::<FUSED>(sum, s, *coefficient);
     }
     sum
 }
@@ -98,28 +106,41 @@ mod tests {
         #[test]
         fn waves_are_those_of_the_library(x in -4.0f64..4.0, exponent in -30i32..19) {
             let x = x * 2f64.powi(exponent);
-            let (square, bend) = wave(x);
-            let (sine, cosine) = libm::sincos(x);
-            let allowed = 8.0 * UNIT * (1.0 + x.abs());
-            prop_assert!((square - sine * sine).abs() <= allowed, "sin² {x}");
-            prop_assert!((bend - (sine * cosine - x)).abs() <= allowed, "bend {x}");
-            prop_assert!((square - sine * sine).abs() <= 8.0 * UNIT * sine * sine || x.abs() > 1.5);
-            if x.abs() < 1e-2 {
-                // −(2/3)x³ + (2/15)x⁵ − …
-                let series = -x * x * x * (2.0 / 3.0 - x * x * (2.0 / 15.0 - x * x * 4.0 / 315.0));
-                prop_assert!((bend - series).abs() <= 1e-14 * series.abs());
-            }
+            check(x, wave::<true>(x))?;
+            check(x, wave::<false>(x))?;
         }
 
         #[test]
         fn sums_are_sums(values in prop::collection::vec((-3.0f64..3.0, 0.0f64..1.0), 0..30), y in -50.0f64..50.0) {
-            let (losses, weights): (Vec<_>, Vec<_>) = values.into_iter().unzip();
-            let (versine, sine) = sum_of_waves(&losses, &weights, y);
-            let terms = || losses.iter().zip(&weights);
-            let expected: f64 = terms().map(|(l, w)| w * (1.0 - libm::cos(y * l))).sum();
+            let blocks: Vec<_> = values
+                .chunks(LANES)
+                .map(|chunk| {
+                    let mut block = Weighted { losses: [0.0; LANES], weights: [0.0; LANES] };
+                    for (lane, (loss, weight)) in chunk.iter().enumerate() {
+                        (block.losses[lane], block.weights[lane]) = (*loss, *weight);
+                    }
+                    block
+                })
+                .collect();
+            let (versine, sine) = sum_of_waves(&blocks, y);
+            let expected: f64 = values.iter().map(|(l, w)| w * (1.0 - libm::cos(y * l))).sum();
             prop_assert!((versine - expected).abs() < 1e-12);
-            let expected: f64 = terms().map(|(l, w)| w * (libm::sin(y * l) - y * l)).sum();
+            let expected: f64 = values.iter().map(|(l, w)| w * (libm::sin(y * l) - y * l)).sum();
             prop_assert!((sine - expected).abs() < 1e-11);
         }
+    }
+
+    fn check(x: f64, (square, bend): (f64, f64)) -> Result<(), TestCaseError> {
+        let (sine, cosine) = libm::sincos(x);
+        let allowed = 8.0 * UNIT * (1.0 + x.abs());
+        prop_assert!((square - sine * sine).abs() <= allowed, "sin² {x}");
+        prop_assert!((bend - (sine * cosine - x)).abs() <= allowed, "bend {x}");
+        prop_assert!((square - sine * sine).abs() <= 8.0 * UNIT * sine * sine || x.abs() > 1.5);
+        if x.abs() < 1e-2 {
+            // −(2/3)x³ + (2/15)x⁵ − …
+            let series = -x * x * x * (2.0 / 3.0 - x * x * (2.0 / 15.0 - x * x * 4.0 / 315.0));
+            prop_assert!((bend - series).abs() <= 1e-14 * series.abs());
+        }
+        Ok(())
     }
 }
