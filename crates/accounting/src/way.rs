@@ -285,7 +285,7 @@ impl Way {
         let (tilt, log_delta) = saddle.or(self.top().map(|_| (f64::INFINITY, -30.0))).ok_or_else(unproven)?;
         let tilt = tilt.min(self.highest_tilt());
         let grid = Grid::new(&self.sum, tilt, log_delta).ok_or_else(unproven)?;
-        Ok(Bounds::new(0.0, grid.delta_up(epsilon)))
+        Ok(grid.delta(epsilon))
     }
 
     fn grid_epsilon(&self, within: &Rational, delta: &Rational) -> Result<Bounds, AccountingError> {
@@ -294,14 +294,10 @@ impl Way {
         let (tilt, guess) = saddle.or(self.top().map(|top| (f64::INFINITY, top))).ok_or_else(unproven)?;
         let tilt = tilt.min(self.highest_tilt());
         let grid = Grid::new(&self.sum, tilt, log_delta).ok_or_else(unproven)?;
-        let profile = |tried: &Rational| {
-            let upper = grid.delta_up(tried.to_f64_down());
-            self.with_infinite(Bounds::new(upper, upper))
-        };
+        let profile = |tried: &Rational| self.with_infinite(grid.delta(tried.to_f64()));
         let highest = self.top().unwrap_or(HIGHEST);
-        let found = least_epsilon(profile, delta, guess.max(1e-9), highest)
-            .map_or(self.top().unwrap_or(f64::INFINITY), |found| found.upper);
-        Ok(Bounds::new(0.0, found))
+        let found = least_epsilon(profile, delta, guess.max(1e-9), highest);
+        Ok(found.unwrap_or(Bounds::new(0.0, self.top().unwrap_or(f64::INFINITY))))
     }
 
     /// Where losses end, a tilt beyond this only makes the last one likelier.
