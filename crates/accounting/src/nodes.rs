@@ -26,7 +26,7 @@
 //! rounding error ≤ (64 + n/4)·u·|z|·|z + 1|·Σ wⱼ·max(A, 1, e^(−Lⱼ))·|Lⱼ|·scaleⱼ
 //! ```
 
-mod gauss_legendre;
+pub(crate) mod gauss_legendre;
 mod pieces;
 mod sampled_gaussian;
 mod trigonometry;

@@ -14,7 +14,7 @@
 //!
 //! **Method.** With f = 1 − l of the cell before, l is found cell by cell. Where masses grow that contracts errors of
 //! l, so it is done from both ends towards the largest cell. Shares are about ½, the profile between grid
-//! points is a tangent instead of a chord, and the law is below the truth by no more than Lemma 5's is above.
+//! points is a tangent instead of a chord, and the law is below the truth by no more than Lemma 6's is above.
 
 use crate::nodes::UNIT;
 
