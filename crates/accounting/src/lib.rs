@@ -24,6 +24,7 @@
 
 mod account;
 mod answer;
+mod bent;
 mod bounds;
 pub mod calibrate;
 mod classical;

@@ -11,7 +11,7 @@
 
 mod exponential;
 mod fused;
-mod gauss_legendre;
+pub(crate) mod gauss_legendre;
 mod logarithm;
 mod moments;
 mod pieces;

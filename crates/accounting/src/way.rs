@@ -3,6 +3,7 @@
 use demur_exact::Rational;
 
 use crate::account::Question;
+use crate::bent::Bent;
 use crate::grid::Grid;
 use crate::inversion::{Lattice, Sum};
 use crate::lattice::{MOST_POINTS, Points};
@@ -13,6 +14,12 @@ use crate::{AccountingError, Bounds, Method, gaussian};
 
 /// The largest ε anybody is told.
 const HIGHEST: f64 = 1e300;
+
+/// The relative width with which a path that bends is good enough.
+const NARROW: f64 = 1e-10;
+
+/// Up to so many uses on samples the path that bends is faster than the straight one.
+const FEW: f64 = 64.0;
 
 /// The largest μ² for which the formula is fast: it takes as many digits as e^(−μ²/2) has.
 const LARGE_MU: f64 = 2500.0;
@@ -242,7 +249,10 @@ impl Way {
                 return Ok(split.delta(&exact));
             }
         }
-        self.sum.line_for_epsilon(epsilon, lattice).map(|line| line.delta(epsilon)).ok_or_else(unproven)
+        let line = || self.sum.line_for_epsilon(epsilon, lattice).map(|line| line.delta(epsilon));
+        let bent = || self.bent_delta(epsilon);
+        let found = if self.sum.uses() <= FEW { bent().or_else(line) } else { line().or_else(bent) };
+        found.ok_or_else(unproven)
     }
 
     /// Whether the atoms should be taken apart: their moments do not fall.
@@ -287,8 +297,44 @@ impl Way {
                 return least_epsilon(profile, delta, guess, highest).ok_or_else(unproven);
             }
         }
-        let line = self.sum.line_for_delta(log_delta, lattice).ok_or_else(unproven)?;
-        line.epsilon(within.to_f64_down(), at_most.to_f64_up() * (1.0 + 1e-15)).ok_or_else(unproven)
+        let bent = || self.bent_epsilon(delta, log_delta);
+        let line = || {
+            let line = self.sum.line_for_delta(log_delta, lattice)?;
+            line.epsilon(within.to_f64_down(), at_most.to_f64_up() * (1.0 + 1e-15))
+        };
+        let found = if self.sum.uses() <= FEW { bent().or_else(line) } else { line().or_else(bent) };
+        found.ok_or_else(unproven)
+    }
+
+    /// δ(ε) along a path that bends; once more where the saddle was wrong about its size.
+    fn bent_delta(&self, epsilon: f64) -> Option<Bounds> {
+        let (tilt, log_delta) = self.sum.saddle_for_epsilon(epsilon)?;
+        let at = |log_delta: f64| Some(Bent::new(&self.sum, tilt, epsilon, log_delta)?.delta(epsilon));
+        let found = at(log_delta)?;
+        if found.relative_width() < NARROW || found.upper == 0.0 {
+            return Some(found);
+        }
+        Some(at(found.upper.ln()).map_or(found, |again| found.and(again)))
+    }
+
+    /// ε(δ) along a path that bends, made anew where it is found to be for another ε.
+    fn bent_epsilon(&self, delta: &Rational, log_delta: f64) -> Option<Bounds> {
+        let (mut tilt, mut guess) = self.sum.saddle_for_delta(log_delta)?;
+        let highest = self.top().unwrap_or(HIGHEST);
+        let mut found: Option<Bounds> = None;
+        for _ in 0..4 {
+            let bent = Bent::new(&self.sum, tilt, guess.max(0.0), log_delta)?;
+            let profile = |tried: &Rational| self.with_infinite(bent.delta(tried.to_f64()));
+            let now = least_epsilon(profile, delta, guess.max(1e-9), highest)?;
+            let both = found.map_or(now, |before| before.and(now));
+            found = Some(both);
+            if both.relative_width() < NARROW {
+                break;
+            }
+            guess = (both.lower + both.upper) / 2.0;
+            tilt = self.sum.saddle_for_epsilon(guess)?.0;
+        }
+        found
     }
 
     fn grid_delta(&self, epsilon: &Rational) -> Result<Bounds, AccountingError> {
@@ -297,7 +343,7 @@ impl Way {
         let (tilt, log_delta) = saddle.or(self.top().map(|_| (f64::INFINITY, -30.0))).ok_or_else(unproven)?;
         let tilt = tilt.min(self.highest_tilt());
         let grid = Grid::new(&self.sum, tilt, log_delta).ok_or_else(unproven)?;
-        Ok(Bounds::new(0.0, grid.delta_up(epsilon)))
+        Ok(grid.delta(epsilon))
     }
 
     fn grid_epsilon(&self, within: &Rational, delta: &Rational) -> Result<Bounds, AccountingError> {
@@ -306,14 +352,10 @@ impl Way {
         let (tilt, guess) = saddle.or(self.top().map(|top| (f64::INFINITY, top))).ok_or_else(unproven)?;
         let tilt = tilt.min(self.highest_tilt());
         let grid = Grid::new(&self.sum, tilt, log_delta).ok_or_else(unproven)?;
-        let profile = |tried: &Rational| {
-            let upper = grid.delta_up(tried.to_f64_down());
-            self.with_infinite(Bounds::new(upper, upper))
-        };
+        let profile = |tried: &Rational| self.with_infinite(grid.delta(tried.to_f64()));
         let highest = self.top().unwrap_or(HIGHEST);
-        let found = least_epsilon(profile, delta, guess.max(1e-9), highest)
-            .map_or(self.top().unwrap_or(f64::INFINITY), |found| found.upper);
-        Ok(Bounds::new(0.0, found))
+        let found = least_epsilon(profile, delta, guess.max(1e-9), highest);
+        Ok(found.unwrap_or(Bounds::new(0.0, self.top().unwrap_or(f64::INFINITY))))
     }
 
     /// Where losses end, a tilt beyond this only makes the last one likelier.

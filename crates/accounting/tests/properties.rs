@@ -411,6 +411,7 @@ fn grid_and_inversion_agree() {
             && grid.upper >= inversion.lower
             && grid.upper <= inversion.upper * (1.0 + 2e-7)
             && grid.lower <= inversion.upper
+            && grid.lower >= inversion.lower * (1.0 - 5e-7)
     };
     for (losses, epsilon, delta) in questions {
         let account = account(&loss(losses));

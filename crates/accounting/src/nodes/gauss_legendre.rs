@@ -11,17 +11,17 @@
 use std::sync::OnceLock;
 
 /// The numbers of points there are rules for.
-pub(super) const SIZES: [usize; 14] = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384];
+pub(crate) const SIZES: [usize; 14] = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384];
 
 static RULES: [OnceLock<Rule>; SIZES.len()] = [const { OnceLock::new() }; SIZES.len()];
 
 /// Nodes in [−1, 1] and their weights.
-pub(super) struct Rule {
-    pub(super) nodes: Vec<(f64, f64)>,
+pub(crate) struct Rule {
+    pub(crate) nodes: Vec<(f64, f64)>,
 }
 
 /// The rule with `SIZES[index]` points.
-pub(super) fn rule(index: usize) -> &'static Rule {
+pub(crate) fn rule(index: usize) -> &'static Rule {
     let index = index.min(SIZES.len() - 1);
     RULES[index].get_or_init(|| Rule::new(SIZES[index]))
 }
@@ -56,7 +56,7 @@ fn legendre(n: usize, x: f64) -> (f64, f64) {
 }
 
 /// ln of the error of an n-point rule for an integrand below e^`log_bound` on the ellipse of ρ.
-pub(super) fn log_error(n: usize, rho: f64, log_bound: f64) -> f64 {
+pub(crate) fn log_error(n: usize, rho: f64, log_bound: f64) -> f64 {
     (64.0f64 / 15.0).ln() + log_bound - (2 * n - 2) as f64 * rho.ln() - (-rho.powi(-2)).ln_1p()
 }
 
