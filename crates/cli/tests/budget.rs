@@ -199,6 +199,7 @@ fn places_without_a_ledger_are_named() {
     snapshot!("not_a_ledger", demur(at, &["show", "--ledger", "notes.txt"]));
     snapshot!("create_in_notes", demur(at, &["create", "a", "--epsilon", "1", "--ledger", "notes.txt"]));
     assert_eq!(std::fs::read_to_string(at.join("notes.txt")).unwrap(), "remember the milk");
+    assert_eq!(std::fs::read_dir(at).unwrap().count(), 1);
     std::fs::write(at.join("demur.toml"), "").unwrap();
     std::fs::create_dir_all(at.join("deep")).unwrap();
     snapshot!("no_ledger_in_project", demur(&at.join("deep"), &["show"]));
@@ -258,6 +259,25 @@ fn many_creations_at_once_make_one_ledger_with_all_budgets() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     assert_eq!(json(at, &["show"]).as_array().unwrap().len(), 16);
+}
+
+/// Every command of the README's section on budgets works, in its order.
+#[test]
+fn the_readme_can_be_typed() {
+    let readme = include_str!("../../../README.md");
+    let (_, section) = readme.split_once("## Budgets").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let commands: Vec<&str> = section.split('`').filter(|text| text.starts_with("demur ")).collect();
+    assert_eq!(commands.len(), 10);
+    let folder = folder();
+    for command in commands {
+        let words: Vec<&str> = command.split('\'').collect();
+        let (plain, quoted) = (words[0].split_whitespace().skip(1), words.get(1));
+        let mut typed = Command::new(env!("CARGO_BIN_EXE_demur"));
+        typed.args(plain).args(quoted).current_dir(folder.path()).env_remove("DEMUR_LEDGER");
+        let output = typed.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

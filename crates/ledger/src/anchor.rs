@@ -12,12 +12,15 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::entry::Position;
 use crate::{Hash, LedgerError};
 
 /// Bytes in a line, with its end.
 const LINE: usize = 256;
+/// How often a file without a whole line is looked at before it is called damaged.
+const PATIENCE: usize = 100;
 
 /// The file, and which of its lines is written next.
 #[derive(Debug)]
@@ -39,18 +42,17 @@ pub struct Memory {
 impl Anchor {
     /// Reads what the file remembers, without changing it; nothing if there is no file.
     pub fn recall(path: &Path) -> Result<Option<Memory>, LedgerError> {
-        let mut bytes = Vec::new();
-        match File::open(path).and_then(|file| file.take(4 * LINE as u64).read_to_end(&mut bytes)) {
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(path, "read", &error)),
+        for _ in 0..PATIENCE {
+            match read(path)? {
+                None => return Ok(None),
+                Some((Some(memory), _)) => return Ok(Some(memory)),
+                Some((None, length)) if length >= LINE => break,
+                // Another process is just making it.
+                Some((None, _)) => std::thread::sleep(Duration::from_millis(5)),
+            }
         }
-        let lines = bytes.chunks(LINE).filter_map(parse);
-        let memory = lines.max_by_key(|memory| memory.position.sequence);
-        memory.map(Some).ok_or_else(|| {
-            let text = format!("the anchor {} is damaged: none of its lines can be read", path.display());
-            LedgerError::broken("ledger.anchor.damaged", text)
-        })
+        let text = format!("the anchor {} is damaged: none of its lines can be read", path.display());
+        Err(LedgerError::broken("ledger.anchor.damaged", text))
     }
 
     /// A new file that remembers this, durably.
@@ -89,6 +91,18 @@ impl Anchor {
         self.turn += 1;
         Ok(())
     }
+}
+
+/// What the file remembers, if a line of it can be read, and how long it is; nothing if there is no file.
+fn read(path: &Path) -> Result<Option<(Option<Memory>, usize)>, LedgerError> {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(4 * LINE as u64).read_to_end(&mut bytes)) {
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(path, "read", &error)),
+    }
+    let memory = bytes.chunks(LINE).filter_map(parse).max_by_key(|memory| memory.position.sequence);
+    Ok(Some((memory, bytes.len())))
 }
 
 fn write(memory: Memory) -> String {
@@ -137,6 +151,20 @@ mod tests {
             assert_eq!(Anchor::recall(&path).unwrap(), Some(memory(sequence)));
         }
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 2 * LINE as u64);
+    }
+
+    #[test]
+    fn an_anchor_that_is_just_being_made_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anchor");
+        std::fs::write(&path, b"").unwrap();
+        let other = path.clone();
+        let maker = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            Anchor::create(&other, memory(0)).map(drop)
+        });
+        assert_eq!(Anchor::recall(&path).unwrap(), Some(memory(0)));
+        maker.join().unwrap().unwrap();
     }
 
     /// Whatever is cut off or changed in one line, the memory of the other one is left; never a third.

@@ -223,8 +223,12 @@ impl Book {
         check_name("unit", unit)?;
         check_text("reason", reason)?;
         if let Some(budget) = self.budgets.get(&name) {
-            let state = if budget.closed { "was closed" } else { "exists" };
-            let text = format!("the budget {name} {state}; a budget is created once, and may then be raised");
+            let text = match budget.closed {
+                true => format!("the budget {name} was closed, and a name is used once; choose another one"),
+                false => {
+                    format!("the budget {name} exists; a budget is created once, and may then be raised")
+                }
+            };
             return Err(LedgerError::misuse("ledger.budget.exists", text));
         }
         let whole = BudgetName::whole(&name.budget);

@@ -86,7 +86,7 @@ impl BudgetName {
 
     /// Whether a budget may have this name.
     pub fn check(&self) -> Result<(), LedgerError> {
-        check_name("budget", &self.budget)?;
+        check_name("budget name", &self.budget)?;
         self.requester.iter().try_for_each(|requester| check_name("requester", requester))
     }
 }

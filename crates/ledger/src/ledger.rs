@@ -302,6 +302,8 @@ pub(crate) fn present(location: &Location) -> Result<Memory, LedgerError> {
         (false, Some(memory)) => Err(missing(location, &anchor, memory)),
         (false, None) => Err(no_ledger(location)),
         (true, None) => {
+            // A file that is no ledger needs no anchor.
+            location.open_to_read()?;
             let text = format!(
                 "the anchor {} of the ledger {location} is missing, so an older copy would not be noticed; put it back, or \
                  see `demur ledger adopt`",

@@ -64,7 +64,7 @@ impl Request {
     }
 
     pub(crate) fn check(&self) -> Result<(), LedgerError> {
-        check_name("budget", &self.budget)?;
+        check_name("budget name", &self.budget)?;
         check_name("requester", &self.requester)?;
         self.id.iter().try_for_each(|id| check_name("request id", id))?;
         self.data_version.iter().try_for_each(|version| check_name("data version", version))?;

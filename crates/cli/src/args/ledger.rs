@@ -34,8 +34,8 @@ id, the loss or what else there is to say, and what was spent after it. Entries 
 as they are read; if the chain breaks, the log ends there with an error.
 
 JSON is a list of objects with entry, time, event, hash, and where they apply budget, requester,
-request_id, question, data_version, loss, spent_epsilon, spent, epsilon, delta, filter, charge,
-answer and reason. CSV has the same columns as the table.")]
+request_id, question, data_version, loss, spent_epsilon, part_spent_epsilon, spent, epsilon,
+delta, filter, charge, answer and reason. CSV has the same columns as the table.")]
     Log(Log),
     /// Check the whole chain
     #[command(after_help = "\

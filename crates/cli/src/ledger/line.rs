@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use demur_accounting::{Filter, State};
+use demur_exact::Rational;
 use demur_ledger::BudgetName;
 use demur_ledger::LedgerError;
 use demur_ledger::entry::{Adopt, Charge, Close, Create, Entry, Event, Key, Open, Position, Raise, Release};
@@ -37,6 +38,8 @@ pub(crate) struct Line {
     more: Map<String, Value>,
     /// What was spent after it, under which filter.
     spent: Option<(Rc<Filter>, State)>,
+    /// The same for the requester's part.
+    part: Option<(Rc<Filter>, State)>,
 }
 
 impl Filters {
@@ -56,6 +59,7 @@ impl Filters {
             detail,
             more: Map::new(),
             spent: None,
+            part: None,
         };
         let mut line = match entry.event {
             Event::Open(Open { format, ledger }) => line("open", format!("format {format}"))
@@ -116,8 +120,10 @@ impl Filters {
             .with("question", charge.question)
             .with("data_version", charge.data_version)
             .with("request", charge.request.to_string());
-        let name = Some(BudgetName::part(&charge.budget, &charge.requester));
-        Line { name, request_id: id, spent: filter.map(|filter| (filter, charge.after)), ..line }
+        let name = BudgetName::part(&charge.budget, &charge.requester);
+        let part = self.known.get(&name).cloned().zip(charge.part_after);
+        let spent = filter.map(|filter| (filter, charge.after));
+        Line { name: Some(name), request_id: id, spent, part, ..line }
     }
 }
 
@@ -133,10 +139,9 @@ impl Line {
 
     fn of(self, filter: &Filter) -> Self {
         let (epsilon, delta) = filter.guarantee();
-        let number = |text: String| serde_json::from_str::<Value>(&text).unwrap_or(Value::String(text));
         self.with("filter", filter.rule().name())
-            .with("epsilon", number(amount::number(&epsilon, Round::Up)))
-            .with("delta", number(amount::number(&delta, Round::Up)))
+            .with("epsilon", number(&epsilon))
+            .with("delta", number(&delta))
     }
 
     /// The cells of a table or of CSV.
@@ -183,16 +188,24 @@ impl Line {
             object.insert("request_id".into(), json!(self.request_id));
         }
         object.extend(self.more.clone());
+        for (name, after) in [("spent_epsilon", &self.spent), ("part_spent_epsilon", &self.part)] {
+            if let Some((filter, state)) = after {
+                object.insert(name.into(), number(&filter.spent_epsilon(state)?));
+            }
+        }
         if let Some((filter, state)) = &self.spent {
-            let spent = amount::number(&filter.spent_epsilon(state)?, Round::Up);
-            let spent = serde_json::from_str(&spent).unwrap_or(Value::String(spent));
-            object.insert("spent_epsilon".into(), spent);
             let own = measured(&filter.spent(state), Round::Up)?;
             object.insert("spent".into(), serde_json::to_value(own).map_err(unwritable)?);
         }
         object.insert("hash".into(), self.position.hash.to_string().into());
         Ok(Value::Object(object))
     }
+}
+
+/// The double, rounded up.
+fn number(value: &Rational) -> Value {
+    let text = amount::number(value, Round::Up);
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
 /// The ε and δ of a filter, in a few words.

@@ -45,6 +45,9 @@ impl Sqlite {
     ///
     /// It is made under another name and gets its own when it is complete, so there is never half of one.
     pub fn create(path: &Path, patience: Duration, on_wait: OnWait) -> Result<(), LedgerError> {
+        if path.try_exists().map_err(|error| creating(path, &error))? {
+            return Ok(());
+        }
         let mut lock = Lock::new(beside(path, "lock"), patience, on_wait)?;
         lock.take()?;
         let made = match path.try_exists() {
@@ -112,6 +115,7 @@ impl Sqlite {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::busy(format!(
                 "the ledger {path} is held by a program other than demur; nothing was charged"
             )),
+            Some(ErrorCode::NotADatabase) => self.wrong("is not a ledger of demur"),
             _ => LedgerError::broken("ledger.store", format!("{doing} the ledger {path} failed: {error}")),
         }
     }
