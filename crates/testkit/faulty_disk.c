@@ -101,7 +101,7 @@ static void dirty(int fd, off_t from, ssize_t length) {
 
 static void synced_folder(int fd) {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/names", shadow);
+    snprintf(path, sizeof path, "%s/names", shadow); /* there is one folder */
     int out = syscall(SYS_openat, AT_FDCWD, path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     DIR *list = opendir(path);

@@ -88,7 +88,7 @@ impl Ledger {
             (_, None) => {}
         }
         if let Some(folder) = location.folder() {
-            std::fs::create_dir_all(folder).map_err(|error| {
+            crate::folder::make(folder).map_err(|error| {
                 LedgerError::broken("ledger.store", format!("{} cannot be made: {error}", folder.display()))
             })?;
         }
@@ -124,7 +124,8 @@ impl Ledger {
         options: Options,
     ) -> Result<Self, LedgerError> {
         let book = chain::fold(store.as_mut(), Some(memory))?;
-        Self::start(store, Anchor::hold(anchor)?, book, options)
+        let memory = Memory { ledger: book.ledger(), position: book.head() };
+        Self::start(store, Anchor::hold(anchor, memory)?, book, options)
     }
 
     /// Where everything stands, without a handle and without writing anything.
@@ -156,7 +157,7 @@ impl Ledger {
         // A damaged anchor remembers nothing.
         let memory = Anchor::recall(&path).unwrap_or_default();
         let lost = memory.filter(|memory| chain::fold(store.as_mut(), Some(*memory)).is_err());
-        let anchor = Anchor::create(&path, Memory { ledger: book.ledger(), position: book.head() })?;
+        let anchor = Anchor::replace(&path, Memory { ledger: book.ledger(), position: book.head() })?;
         let ledger = Self::start(store, anchor, book, options)?;
         let event = Adopt { lost: lost.map(|memory| memory.position), reason: reason.to_owned() };
         crate::book::check_reason(reason)?;

@@ -19,6 +19,7 @@ mod book;
 mod chain;
 pub mod entry;
 mod error;
+mod folder;
 mod hash;
 mod ledger;
 mod location;

@@ -287,10 +287,12 @@ fn charges_that_share_a_commit_share_its_fault() {
         let bench = Bench::new();
         let ledger = bench.open(faults.clone()).unwrap();
         let results: Vec<Result<Position, LedgerError>> = std::thread::scope(|scope| {
-            let asked = (0..20).map(|id| scope.spawn({
-                let ledger = &ledger;
-                move || ask(ledger, id)
-            }));
+            let asked = (0..20).map(|id| {
+                scope.spawn({
+                    let ledger = &ledger;
+                    move || ask(ledger, id)
+                })
+            });
             let threads: Vec<_> = asked.collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });

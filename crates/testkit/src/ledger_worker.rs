@@ -77,6 +77,7 @@ impl Worker {
         for question in ["a2", "b0", "b1", "b2", "b3", "b4", "b6"] {
             self.ask(question);
         }
+        self.ledger = None;
         say("done");
     }
 
@@ -114,7 +115,8 @@ impl Worker {
         let name = &self.name;
         let answers = std::thread::scope(|scope| {
             let asked = questions.map(|question| scope.spawn(|| answer(&ledger, name, question)));
-            asked.map(|thread| thread.join().unwrap_or_else(|_| Err(LedgerError::broken("worker", "a panic"))))
+            asked
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(LedgerError::broken("worker", "a panic"))))
         });
         self.ledger = Some(ledger);
         for error in answers.iter().filter_map(|answer| answer.as_ref().err()) {
@@ -198,7 +200,8 @@ fn answer(ledger: &Ledger, name: &str, question: &str) -> Result<(), LedgerError
             say(&format!("charged {question} {}", place(receipt.position())));
             // Fresh noise at every attempt: no two answers are ever the same.
             static NOISE: AtomicU64 = AtomicU64::new(0);
-            let noise = (std::process::id(), std::time::SystemTime::now(), NOISE.fetch_add(1, Ordering::Relaxed));
+            let noise =
+                (std::process::id(), std::time::SystemTime::now(), NOISE.fetch_add(1, Ordering::Relaxed));
             let answer = format!("{noise:?}");
             let position = ledger.record(receipt, answer.as_bytes())?;
             say(&format!("released {question} {} {}", Hash::of(answer.as_bytes()), place(position)));

@@ -133,7 +133,9 @@ impl Witness {
             match walk.said.get(sequence) {
                 Some(said) if *said == (*hash, *what, name.clone()) => {}
                 Some(said) => return Err(format!("entry {sequence} was {what} {name}, and now is {said:?}")),
-                None => return Err(format!("entry {sequence} ({what} {name}) was acknowledged and is missing")),
+                None => {
+                    return Err(format!("entry {sequence} ({what} {name}) was acknowledged and is missing"));
+                }
             }
         }
         for (name, answer) in &self.shown {
@@ -141,7 +143,9 @@ impl Witness {
                 return Err(format!("the answer {answer} to {name} was shown and is not in the ledger"));
             }
             // What was asked under a name of its own has one answer for ever.
-            if named(name) && self.answers.insert(name.clone(), answer.clone()).is_some_and(|old| old != *answer) {
+            if named(name)
+                && self.answers.insert(name.clone(), answer.clone()).is_some_and(|old| old != *answer)
+            {
                 return Err(format!("{name} was answered twice"));
             }
         }

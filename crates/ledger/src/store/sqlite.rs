@@ -1,8 +1,9 @@
 //! [`Sqlite`]: the embedded store, one file.
 //!
 //! **Durability.** Write-ahead log with `synchronous=FULL`: a commit returns after the log has been synced to disk. What is read
-//! when the ledger is opened has been synced too: opening moves the log into the file first, so pages that a failed
-//! sync left only in memory are written again.
+//! when the ledger is opened has been synced too: opening moves the whole log into the file first, so pages that a
+//! failed sync left only in memory are written again. The name of the log is synced by us, because SQLite
+//! takes no notice when that fails.
 //!
 //! **Faults.** Every error of SQLite but "busy" is final for this handle.
 
@@ -34,7 +35,7 @@ CREATE INDEX answer_by_request ON answer (request, charge) WHERE request IS NOT 
 /// Entries in an SQLite file.
 pub struct Sqlite {
     path: PathBuf,
-    identity: Identity,
+    identity: Option<[Identity; 3]>,
     connection: Connection,
     lock: Option<Lock>,
 }
@@ -70,8 +71,13 @@ impl Sqlite {
             Ok(false) => return Err(store.wrong("is not set up for durable writes (WAL, synchronous=FULL)")),
             Err(error) => return Err(store.failed("opening", &error)),
         }
-        let passive = store.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        passive.map_err(|error| store.failed("opening", &error))?;
+        let moved = store.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |row| row.get(0));
+        match moved.map_err(|error| store.failed("opening", &error))? {
+            0 => {}
+            _ => return Err(store.held()),
+        }
+        let known = crate::folder::sync_name(path).and_then(|()| identities(path));
+        store.identity = Some(known.map_err(|error| creating(path, &error))?);
         Ok(store)
     }
 
@@ -81,14 +87,13 @@ impl Sqlite {
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, LedgerError> {
-        let connection = Connection::open_with_flags(path, flags).map_err(|error| {
+        let connection = Connection::open_with_flags(plain(path), flags).map_err(|error| {
             LedgerError::broken(
                 "ledger.store",
                 format!("the ledger {} cannot be opened: {error}", path.display()),
             )
         })?;
-        let identity = identity(path).map_err(|error| creating(path, &error))?;
-        let store = Self { path: path.to_owned(), identity, connection, lock: None };
+        let store = Self { path: path.to_owned(), identity: None, connection, lock: None };
         let pragma = |name: &str| store.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let marks = store
             .connection
@@ -108,11 +113,16 @@ impl Sqlite {
     fn failed(&self, doing: &str, error: &rusqlite::Error) -> LedgerError {
         let path = self.path.display();
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::busy(format!(
-                "the ledger {path} is held by a program other than demur; nothing was charged"
-            )),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => self.held(),
             _ => LedgerError::broken("ledger.store", format!("{doing} the ledger {path} failed: {error}")),
         }
+    }
+
+    fn held(&self) -> LedgerError {
+        let path = self.path.display();
+        LedgerError::busy(format!(
+            "the ledger {path} is held by somebody who reads it, or by a program other than demur; nothing was charged"
+        ))
     }
 
     fn wrong(&self, what: &str) -> LedgerError {
@@ -176,9 +186,9 @@ impl Sqlite {
 
     /// A file that was deleted or replaced can still be written, but nobody will ever read it.
     fn still_there(&self) -> Result<(), LedgerError> {
-        match identity(&self.path) {
-            Ok(now) if now == self.identity => Ok(()),
-            _ => Err(self.wrong("was deleted, moved or replaced while it was in use")),
+        match identities(&self.path) {
+            Ok(now) if Some(now) == self.identity => Ok(()),
+            _ => Err(self.wrong("or its log was deleted, moved or replaced while it was in use")),
         }
     }
 
@@ -248,25 +258,38 @@ fn make(path: &Path) -> Result<(), LedgerError> {
     let made = remove(&draft)
         .and_then(|()| remove(&dashed(&draft, "-wal")))
         .and_then(|()| remove(&dashed(&draft, "-shm")))
+        .and_then(|()| remove(&dashed(&draft, "-journal")))
         .and_then(|()| tables(&draft).map_err(std::io::Error::other))
         .and_then(|()| File::open(&draft)?.sync_all())
         .and_then(|()| std::fs::rename(&draft, path))
-        // The name of a file is durable once its folder is.
-        .and_then(|()| File::open(folder(path))?.sync_all());
+        .and_then(|()| crate::folder::sync_name(path));
     made.map_err(|error| creating(path, &error))
 }
 
 fn tables(path: &Path) -> rusqlite::Result<()> {
-    let connection = Connection::open(path)?;
-    connection.pragma_update(None, "journal_mode", "wal")?;
+    let connection = Connection::open(plain(path))?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", TABLES)?;
     connection.execute_batch(SCHEMA)?;
     connection.execute_batch("COMMIT")?;
-    // Closing moves the log into the file and removes it.
+    // Last, so that nothing is in a log that closing would have to move: when that fails, nobody is told.
+    let mut switch = connection.prepare("PRAGMA journal_mode = wal")?;
+    let mut rows = switch.query([])?;
+    let mode = rows.next()?.map(|row| row.get::<_, String>(0)).transpose()?;
+    // It says what it is going to do; whether that was done is known at the end.
+    if rows.next()?.is_some() || mode.as_deref() != Some("wal") {
+        return Err(rusqlite::Error::ExecuteReturnedResults);
+    }
+    drop(rows);
+    drop(switch);
     connection.close().map_err(|(_, error)| error)
+}
+
+/// Never an address with options: SQLite would read a name that begins with `file:` as one.
+fn plain(path: &Path) -> PathBuf {
+    Path::new(".").join(path)
 }
 
 fn remove(path: &Path) -> std::io::Result<()> {
@@ -299,8 +322,9 @@ fn identity(path: &Path) -> std::io::Result<Identity> {
     std::fs::metadata(path).map(|_| ())
 }
 
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// The file, its log and the index of the log: who has another one of them sees another ledger.
+fn identities(path: &Path) -> std::io::Result<[Identity; 3]> {
+    Ok([identity(path)?, identity(&dashed(path, "-wal"))?, identity(&dashed(path, "-shm"))?])
 }
 
 fn dashed(path: &Path, ending: &str) -> PathBuf {

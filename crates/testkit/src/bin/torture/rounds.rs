@@ -149,7 +149,9 @@ impl Rounds {
             let heard = child.stdout.take().map(|mut said| said.read_to_string(&mut text));
             heard.transpose().map_err(|error| format!("a worker's words were lost: {error}"))?;
             // A line without an end was not said.
-            text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).for_each(|line| witness.hear(line));
+            text.split_inclusive('\n')
+                .filter_map(|line| line.strip_suffix('\n'))
+                .for_each(|line| witness.hear(line));
         }
         Ok(())
     }
@@ -157,7 +159,8 @@ impl Rounds {
     fn check(&mut self, place: &Location, witness: &mut Witness) -> Result<Tally, String> {
         if witness.is_empty() {
             // Perhaps it was not even made; then it is made now, whatever was left of it.
-            create_or_open(place).map_err(|error| format!("the ledger cannot be made: [{}] {error}", error.code()))?;
+            create_or_open(place)
+                .map_err(|error| format!("the ledger cannot be made: [{}] {error}", error.code()))?;
         }
         let tally = witness.check(place, &options())?;
         // Whatever was shown under a name is shown again, byte for byte, and costs nothing.
