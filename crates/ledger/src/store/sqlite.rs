@@ -1,13 +1,14 @@
 //! [`Sqlite`]: the embedded store, one file.
 //!
 //! **Durability.** Write-ahead log with `synchronous=FULL`: a commit returns after the log has been synced to disk. What is read
-//! when the ledger is opened has been synced too: opening moves the whole log into the file first, so pages that a
-//! failed sync left only in memory are written again. The name of the log is synced by us, because SQLite
+//! when the ledger is opened has been synced too: opening moves the log into the file first, or writes it over itself, so
+//! pages that a failed sync left only in memory are written again. The name of the log is synced by us, because SQLite
 //! takes no notice when that fails.
 //!
 //! **Faults.** Every error of SQLite but "busy" is final for this handle.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -71,13 +72,7 @@ impl Sqlite {
             Ok(false) => return Err(store.wrong("is not set up for durable writes (WAL, synchronous=FULL)")),
             Err(error) => return Err(store.failed("opening", &error)),
         }
-        let moved = store.connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |row| row.get(0));
-        match moved.map_err(|error| store.failed("opening", &error))? {
-            0 => {}
-            _ => return Err(store.held()),
-        }
-        let known = crate::folder::sync_name(path).and_then(|()| identities(path));
-        store.identity = Some(known.map_err(|error| creating(path, &error))?);
+        store.settle()?;
         Ok(store)
     }
 
@@ -110,19 +105,30 @@ impl Sqlite {
         }
     }
 
+    /// Makes sure that all that can be read is on disk, and remembers which files these are.
+    fn settle(&mut self) -> Result<(), LedgerError> {
+        let numbers = |row: &rusqlite::Row<'_>| Ok([row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?]);
+        let moved = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], numbers);
+        let [busy, pages, moved] = moved.map_err(|error| self.failed("opening", &error))?;
+        let known = crate::folder::sync_name(&self.path).and_then(|()| identities(&self.path));
+        self.identity = Some(known.map_err(|error| creating(&self.path, &error))?);
+        if busy == 0 && pages == moved {
+            return Ok(());
+        }
+        // Somebody still reads an older state, so the log must stay; then it is written over itself.
+        self.begin()?;
+        let written = write_again(&dashed(&self.path, "-wal")).map_err(|error| creating(&self.path, &error));
+        self.abandon().and(written)
+    }
+
     fn failed(&self, doing: &str, error: &rusqlite::Error) -> LedgerError {
         let path = self.path.display();
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => self.held(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::busy(format!(
+                "the ledger {path} is held by a program other than demur; nothing was charged"
+            )),
             _ => LedgerError::broken("ledger.store", format!("{doing} the ledger {path} failed: {error}")),
         }
-    }
-
-    fn held(&self) -> LedgerError {
-        let path = self.path.display();
-        LedgerError::busy(format!(
-            "the ledger {path} is held by somebody who reads it, or by a program other than demur; nothing was charged"
-        ))
     }
 
     fn wrong(&self, what: &str) -> LedgerError {
@@ -290,6 +296,22 @@ fn tables(path: &Path) -> rusqlite::Result<()> {
 /// Never an address with options: SQLite would read a name that begins with `file:` as one.
 fn plain(path: &Path) -> PathBuf {
     Path::new(".").join(path)
+}
+
+/// Writes every byte of a file as it is, and syncs: pages that a failed sync left only in memory reach the disk.
+fn write_again(path: &Path) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let (mut place, mut bytes) = (0, vec![0; 1 << 16]);
+    loop {
+        file.seek(SeekFrom::Start(place))?;
+        let count = file.read(&mut bytes)?;
+        if count == 0 {
+            return file.sync_all();
+        }
+        file.seek(SeekFrom::Start(place))?;
+        file.write_all(&bytes[..count])?;
+        place += count as u64;
+    }
 }
 
 fn remove(path: &Path) -> std::io::Result<()> {
