@@ -60,6 +60,10 @@ impl Sqlite {
     pub fn open(path: &Path, patience: Duration, on_wait: OnWait) -> Result<Self, LedgerError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags)?;
+        // SQLite is content with reading where it may not write.
+        if store.connection.is_readonly("main").map_err(|error| store.failed("opening", &error))? {
+            return Err(store.wrong("cannot be written"));
+        }
         let lock = Lock::new(beside(path, "lock"), patience, on_wait)?;
         store.lock = Some(lock);
         let set = store.connection.pragma_update(None, "synchronous", "full").and_then(|()| {
