@@ -9,13 +9,15 @@
  *   before, after             SIGKILL, before or after the call
  *   cut                       write half, then SIGKILL
  *
+ * With FAULTY_ONLY (open, write, sync, truncate, allocate, rename, unlink, mkdir) calls of that kind alone are counted.
  * The call is named on the standard error. Rust and SQLite both call the C library, so both are seen. Shared memory
  * (names that end in -shm) is no disk and is left alone.
  *
  * If FAULTY_SHADOW names a folder, that becomes what the disk would hold if the power failed now, by the strictest
  * reading of the rules: what was written counts when its file is synced, and a name counts when its folder is synced. A sync
  * that fails loses what was written since the one before it, for good: systems mark such pages as clean, so that
- * a second sync is successful and writes nothing. FOLDER/names has lines "inode name"; FOLDER/inode has the bytes.
+ * a second sync is successful and writes nothing. So does the end of the process, for what it had not synced: to whoever
+ * comes next it may look as if it were there. FOLDER/names has lines "inode name"; FOLDER/inode has the bytes.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -40,7 +42,7 @@ static int ranges;
 static char ours[FILES];
 static long calls, at = -1, struck_before;
 static int error_code, lasting, half, torn, kill_before, kill_after;
-static const char *folder, *shadow;
+static const char *folder, *shadow, *only;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void settings(void) {
@@ -49,6 +51,7 @@ static void settings(void) {
     at = text ? atol(text) : 0;
     folder = getenv("FAULTY_FOLDER");
     shadow = getenv("FAULTY_SHADOW");
+    only = getenv("FAULTY_ONLY");
     lasting = getenv("FAULTY_LASTING") != NULL;
     if (!mode) mode = "";
     if (!strcmp(mode, "EIO")) error_code = EIO;
@@ -77,6 +80,7 @@ static int held(int fd) { return fd >= 0 && fd < FILES && ours[fd]; }
 
 /* Whether this call is the one that fails. */
 static int strikes(const char *name) {
+    if (only && strcmp(only, name)) return 0;
     long now = ++calls;
     if (!at || now < at || (now > at && !lasting)) return 0;
     if (now == at && !struck_before++) dprintf(2, "fault %ld %s\n", now, name);
@@ -194,6 +198,7 @@ static long write_file(int fd, const void *bytes, size_t length, off_t place) {
         at = calls + 1;
         half = torn = 0;
         error_code = ENOSPC;
+        only = NULL;
     }
     return done(struck, wrote);
 }

@@ -26,6 +26,8 @@ pub struct Worker {
     name: String,
     ledger: Option<Ledger>,
     reopenings: u32,
+    /// Bytes in an answer, at least.
+    size: usize,
 }
 
 /// How workers open a ledger: nothing takes long in a test.
@@ -58,7 +60,12 @@ pub fn request(requester: &str, question: &str) -> Result<Request, LedgerError> 
 impl Worker {
     /// A worker with a name.
     pub fn new(location: Location, name: &str) -> Self {
-        Self { location, name: name.to_owned(), ledger: None, reopenings: 0 }
+        Self { location, name: name.to_owned(), ledger: None, reopenings: 0, size: 0 }
+    }
+
+    /// With answers of this size: a few large ones, and the log moves into the file.
+    pub fn with_answers(self, size: usize) -> Self {
+        Self { size, ..self }
     }
 
     /// Everything a ledger does, once: made for faults at each step of it.
@@ -112,9 +119,9 @@ impl Worker {
     /// Two questions at the same time through one handle.
     fn ask_both(&mut self, questions: [&str; 2]) {
         let Some(ledger) = self.open() else { return };
-        let name = &self.name;
+        let (name, size) = (&self.name, self.size);
         let answers = std::thread::scope(|scope| {
-            let asked = questions.map(|question| scope.spawn(|| answer(&ledger, name, question)));
+            let asked = questions.map(|question| scope.spawn(|| answer(&ledger, name, question, size)));
             asked
                 .map(|thread| thread.join().unwrap_or_else(|_| Err(LedgerError::broken("worker", "a panic"))))
         });
@@ -151,7 +158,8 @@ impl Worker {
     }
 
     fn ask(&mut self, question: &str) {
-        self.attempt(|ledger, name| answer(ledger, name, question));
+        let size = self.size;
+        self.attempt(|ledger, name| answer(ledger, name, question, size));
     }
 
     /// Does something until it is done or refused, opening the ledger again after failures.
@@ -193,7 +201,7 @@ impl Worker {
 }
 
 /// Charges and releases, or shows what was released before.
-fn answer(ledger: &Ledger, name: &str, question: &str) -> Result<(), LedgerError> {
+fn answer(ledger: &Ledger, name: &str, question: &str, size: usize) -> Result<(), LedgerError> {
     match ledger.charge(request(name, question)?)? {
         Charged::Before(replay) => say(&format!("replayed {question} {}", Hash::of(&replay.answer))),
         Charged::Now(receipt) => {
@@ -202,7 +210,7 @@ fn answer(ledger: &Ledger, name: &str, question: &str) -> Result<(), LedgerError
             static NOISE: AtomicU64 = AtomicU64::new(0);
             let noise =
                 (std::process::id(), std::time::SystemTime::now(), NOISE.fetch_add(1, Ordering::Relaxed));
-            let answer = format!("{noise:?}");
+            let answer = format!("{noise:?}{}", ".".repeat(size));
             let position = ledger.record(receipt, answer.as_bytes())?;
             say(&format!("released {question} {} {}", Hash::of(answer.as_bytes()), place(position)));
         }

@@ -12,13 +12,21 @@ use std::collections::BTreeSet;
 
 use disk::{Disk, Fault};
 
-const NOTHING: Fault = Fault { at: 0, mode: "", lasting: false };
+const NOTHING: Fault = Fault { at: 0, mode: "", lasting: false, only: None, answers: 0 };
+/// With answers of this size the log is long enough to be moved while it is in use.
+const LARGE: usize = 900_000;
 
 /// Runs with a fault at each call until no call is left; the kinds of calls, and how many there were.
 fn every_call(mode: &'static str, lasting: bool) -> (BTreeSet<String>, u64) {
+    calls(Fault { mode, lasting, ..NOTHING }, 1)
+}
+
+/// The same with a fault of this kind at one of `step` calls.
+fn calls(fault: Fault, step: usize) -> (BTreeSet<String>, u64) {
     let (mut kinds, mut violations) = (BTreeSet::new(), Vec::new());
-    for at in 1..10_000 {
-        let fault = Fault { at, mode, lasting };
+    let (mode, large) = (fault.mode, Fault { answers: fault.answers, ..NOTHING });
+    for at in (1..100_000).step_by(step) {
+        let fault = Fault { at, ..fault };
         let mut disk = Disk::new();
         let run = disk.run(fault);
         let Some(struck) = run.struck else {
@@ -36,11 +44,13 @@ fn every_call(mode: &'static str, lasting: bool) -> (BTreeSet<String>, u64) {
         holds("power cut", disk.holds_without_power());
         holds("disk", disk.holds());
         let failures = disk.witness.failed.len();
-        let again = disk.run(NOTHING);
+        let again = disk.run(large);
         if !again.done || disk.witness.failed.len() > failures {
             holds("again", Err(format!("a worker without faults fails: {:?}", disk.witness.failed.last())));
         }
         holds("again", disk.holds());
+        // What the first worker had not synced when it ended, nobody will write any more, unless the second one did.
+        holds("power cut after all", disk.holds_without_power());
         kinds.extend(struck.split_once(' ').map(|(_, kind)| kind.to_owned()));
     }
     panic!("a worker calls for ever");
@@ -103,4 +113,26 @@ fn a_short_write_breaks_nothing() {
 #[test]
 fn a_torn_write_breaks_nothing() {
     expect_many(every_call("torn", false));
+}
+
+/// The log moves into the file while the ledger is in use: SQLite does that by itself, after a commit.
+#[test]
+fn a_log_that_is_moved_survives_every_failing_sync() {
+    for (mode, lasting) in [("EIO", false), ("EIO", true), ("before", false)] {
+        let fault = Fault { mode, lasting, only: Some("sync"), answers: LARGE, ..NOTHING };
+        let (_, syncs) = calls(fault, 1);
+        println!("{syncs} syncs");
+        assert!((30..200).contains(&syncs), "{syncs} syncs");
+    }
+}
+
+#[test]
+fn a_log_that_is_moved_survives_failing_writes() {
+    for (mode, step) in [("before", 211), ("EIO", 223), ("torn", 227)] {
+        let fault = Fault { mode, only: Some("write"), answers: LARGE, ..NOTHING };
+        let (_, writes) = calls(fault, step);
+        println!("{writes} writes");
+        // More than the pages of all answers, which are written to the log in two calls each: some were moved.
+        assert!((6_000..20_000).contains(&writes), "{writes} writes");
+    }
 }

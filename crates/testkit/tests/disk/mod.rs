@@ -1,6 +1,5 @@
 //! A worker on a disk that fails, and what is on that disk afterwards.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -21,6 +20,10 @@ pub(crate) struct Fault {
     pub(crate) mode: &'static str,
     /// Whether all later calls fail too.
     pub(crate) lasting: bool,
+    /// The kind of calls that count; all, if none is named.
+    pub(crate) only: Option<&'static str>,
+    /// Bytes in an answer.
+    pub(crate) answers: usize,
 }
 
 /// A folder with a ledger, what a power cut would leave of it, and what was acknowledged.
@@ -59,11 +62,14 @@ impl Disk {
         let (said, told) = (self.path("said"), self.path("told"));
         let file = |path: &Path| Stdio::from(std::fs::File::create(path).unwrap());
         let mut command = Command::new(env!("CARGO_BIN_EXE_torture"));
-        command.args(["script", &self.location().to_string()]);
+        command.args(["script", &self.location().to_string(), &fault.answers.to_string()]);
         command.stdin(Stdio::null()).stdout(file(&said)).stderr(file(&told));
         command.env("LD_PRELOAD", library()).env("FAULTY_FOLDER", self.path("disk"));
         command.env("FAULTY_SHADOW", self.path("shadow"));
         command.env("FAULTY_AT", fault.at.to_string()).env("FAULTY_MODE", fault.mode);
+        if let Some(kind) = fault.only {
+            command.env("FAULTY_ONLY", kind);
+        }
         if fault.lasting {
             command.env("FAULTY_LASTING", "1");
         }
@@ -88,29 +94,34 @@ impl Disk {
     }
 
     /// Whether all that was acknowledged is on the disk, for a program that comes after the crash of another.
+    ///
+    /// Looking changes files, so a copy is looked at; the index of the log is of no use without its processes.
     pub(crate) fn holds(&mut self) -> Result<(), String> {
-        let location = self.location();
-        self.finish_creation(&location)?;
-        self.witness.check(&location, &options()).map(|_| ())
+        let files = std::fs::read_dir(self.path("disk")).unwrap().map(|file| file.unwrap());
+        let copy = self.folder_of(files.map(|file| (file.file_name().into_string().unwrap(), file.path())));
+        self.finish_creation(&copy)?;
+        self.witness.check(&copy, &options()).map(|_| ())
     }
 
     /// The same after a power cut: on a disk that has only what was synced.
     pub(crate) fn holds_without_power(&mut self) -> Result<(), String> {
-        let left = self.path("left");
         let names = std::fs::read_to_string(self.path("shadow").join("names")).unwrap_or_default();
-        let names: BTreeMap<&str, &str> = names
-            .lines()
-            .filter_map(|line| line.split_once(' '))
-            .map(|(inode, name)| (name, inode))
-            .collect();
-        std::fs::create_dir(&left).unwrap();
-        for (name, inode) in names.iter().filter(|(name, _)| !name.ends_with("-shm")) {
-            let bytes = std::fs::read(self.path("shadow").join(inode)).unwrap_or_default();
-            std::fs::write(left.join(name), bytes).unwrap();
+        let names = names.lines().filter_map(|line| line.split_once(' '));
+        let left =
+            self.folder_of(names.map(|(inode, name)| (name.to_owned(), self.path("shadow").join(inode))));
+        self.finish_creation(&left)?;
+        self.witness.check_entries(&left, &options()).map(|_| ())
+    }
+
+    /// A new folder with these contents under these names; what was never synced is empty.
+    fn folder_of(&self, files: impl Iterator<Item = (String, PathBuf)>) -> Location {
+        let folder = self.path("copy");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        for (name, contents) in files.filter(|(name, _)| !name.ends_with("-shm")) {
+            std::fs::write(folder.join(name), std::fs::read(contents).unwrap_or_default()).unwrap();
         }
-        let location = Location::Sqlite(left.join("ledger.db"));
-        self.finish_creation(&location)?;
-        self.witness.check_entries(&location, &options()).map(|_| ())
+        Location::Sqlite(folder.join("ledger.db"))
     }
 
     /// Where nothing was acknowledged, the ledger may be half made; it can be finished.

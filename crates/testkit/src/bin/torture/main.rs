@@ -3,7 +3,7 @@
 //! ```text
 //! torture --rounds N [--ledger URL] [--seed S]   the whole thing; exit 0 only without a violation
 //! torture work URL NAME SEED ROUND STEPS BUDGET  one worker, as the rounds start it
-//! torture script URL                             one worker that does everything once, for faulty disks
+//! torture script URL BYTES                       one worker that does everything once, for faulty disks
 //! ```
 //!
 //! `cargo xtask torture` runs it.
@@ -36,7 +36,10 @@ fn run(words: &[&str]) -> Result<(), String> {
     let place = |url: &str| url.parse::<Location>().map_err(|error| error.to_string());
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is not a number\n{HELP}"));
     match words {
-        ["script", url] => Worker::new(place(url)?, "script").script(),
+        ["script", url, bytes] => {
+            let size = usize::try_from(number(bytes)?).unwrap_or_default();
+            Worker::new(place(url)?, "script").with_answers(size).script();
+        }
         ["work", url, name, seed, round, steps, budget] => {
             let worker = Worker::new(place(url)?, name);
             worker.roam(number(seed)?, number(round)?, number(steps)?, number(budget)?);
