@@ -11,6 +11,8 @@ const HELP: &str = "\
 cargo xtask test        every test: unit, integration, documentation, tidy
 cargo xtask test long   the same with ten million draws per statistical test
 cargo xtask tidy        only the rules of the house
+cargo xtask torture --rounds N [--ledger URL] [--seed S]
+                        processes charge one ledger and are killed; docs/reliability.md
 cargo xtask ci          what CI runs: format, lints, every test, documentation";
 
 fn main() -> ExitCode {
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
         ["test"] => test(false),
         ["test", "long"] => test(true),
         ["tidy"] => tidy::check(),
+        ["torture", arguments @ ..] => torture(arguments),
         ["ci"] => ci(),
         _ => Err(HELP.to_owned()),
     };
@@ -42,8 +45,16 @@ fn ci() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     test(false)?;
+    torture(&["--rounds", "300"])?;
     let strict = [("RUSTDOCFLAGS", "-D warnings")];
     cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"], &strict)
+}
+
+/// Runs the program of that name in `testkit`, built as the tests are: this room knows no other.
+fn torture(arguments: &[&str]) -> Result<(), String> {
+    let program =
+        ["run", "--profile", "test", "--package", "demur-testkit", "--bin", "torture", "--locked", "--"];
+    cargo(&[program.as_slice(), arguments].concat(), &[])
 }
 
 /// Runs cargo and says how long it took.

@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "demur",
         &["demur-accounting", "demur-core", "demur-engine", "demur-exact", "demur-ledger", "demur-noise"],
     ),
-    ("demur-testkit", &["demur-core", "demur-exact", "demur-ledger", "demur-noise"]),
+    ("demur-testkit", &["demur-accounting", "demur-core", "demur-exact", "demur-ledger", "demur-noise"]),
     ("xtask", &[]),
 ];
 

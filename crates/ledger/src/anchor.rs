@@ -1,33 +1,34 @@
 //! [`Anchor`]: a second memory of the last entry, so that an older copy of the ledger is noticed.
 //!
-//! **Definition.** A small file with two lines, written in turn: the ledger's name, the last entry's number and hash, and a check sum. The
-//! line with the larger number counts; a torn line fails its check sum, and the other one is still there.
+//! **Definition.** A small file with two lines: the ledger's name, the last entry's number and hash, and a check sum. The line with the larger
+//! number counts, and the other one is written next; a torn line fails its check sum, and the other one is still there.
 //!
 //! **Guarantee.** The anchor is written after the entry is durable, so an honest ledger always contains the entry it
-//! remembers. A ledger without that entry is an older copy, or another one.
+//! remembers. A ledger without that entry is an older copy, or another one. It never forgets a later entry for an
+//! earlier one, whoever writes it when. Two entries of one number are two ledgers under one name, and are refused.
 //!
 //! **What it does not see.** It is not synced at every entry: after a crash of the machine it may remember an earlier
 //! one. A copy that is put back together with its anchor is seen only by the heads in certificates.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::entry::Position;
 use crate::{Hash, LedgerError};
 
 /// Bytes in a line, with its end.
 const LINE: usize = 256;
-/// How often a file without a whole line is looked at before it is called damaged.
-const PATIENCE: usize = 100;
 
-/// The file, and which of its lines is written next.
+/// How long to wait for another who writes the anchor: it takes no time, unless they were stopped in the middle.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The file.
 #[derive(Debug)]
 pub struct Anchor {
     path: PathBuf,
     file: File,
-    turn: u64,
 }
 
 /// What an anchor remembers.
@@ -40,69 +41,128 @@ pub struct Memory {
 }
 
 impl Anchor {
-    /// Reads what the file remembers, without changing it; nothing if there is no file.
+    /// Reads what the file remembers, without changing it; nothing if there is no file, or only the beginning of one.
     pub fn recall(path: &Path) -> Result<Option<Memory>, LedgerError> {
-        for _ in 0..PATIENCE {
-            match read(path)? {
-                None => return Ok(None),
-                Some((Some(memory), _)) => return Ok(Some(memory)),
-                Some((None, length)) if length >= LINE => break,
-                // Another process is just making it.
-                Some((None, _)) => std::thread::sleep(Duration::from_millis(5)),
-            }
+        let bytes = match File::open(path).and_then(read) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(path, "read", &error)),
+        };
+        if bytes.len() < LINE {
+            return Ok(None);
         }
-        let text = format!("the anchor {} is damaged: none of its lines can be read", path.display());
-        Err(LedgerError::broken("ledger.anchor.damaged", text))
+        newest(&bytes).map(|(_, memory)| Some(memory)).ok_or_else(|| {
+            let text = format!("the anchor {} is damaged: none of its lines can be read", path.display());
+            LedgerError::broken("ledger.anchor.damaged", text)
+        })
     }
 
-    /// A new file that remembers this, durably.
+    /// A new file that remembers this; or the one that somebody else has just made for this ledger.
     pub fn create(path: &Path, memory: Memory) -> Result<Self, LedgerError> {
-        let mut anchor = Self::open(path, true)?;
-        // Both lines, one after the other, so that one of them can be read at any time.
-        for _ in 0..2 {
-            anchor.remember(memory)?;
-            anchor.file.sync_all().map_err(|error| failed(path, "synced", &error))?;
-        }
-        Ok(anchor)
+        Self::open(path, true)?.set(memory, false)
     }
 
-    /// The file as it is, for writing.
-    pub fn hold(path: &Path) -> Result<Self, LedgerError> {
-        Self::open(path, false)
+    /// The same, but whatever was remembered before is forgotten.
+    pub fn replace(path: &Path, memory: Memory) -> Result<Self, LedgerError> {
+        Self::open(path, true)?.set(memory, true)
     }
 
-    /// The file as it is, or an empty one.
-    pub(crate) fn hold_or_make(path: &Path) -> Result<Self, LedgerError> {
-        Self::open(path, true)
+    /// The file that is there. It remembers this, or what it remembered if that came later.
+    pub fn hold(path: &Path, memory: Memory) -> Result<Self, LedgerError> {
+        Self::open(path, false)?.set(memory, false)
     }
 
     fn open(path: &Path, new: bool) -> Result<Self, LedgerError> {
         let file = OpenOptions::new().read(true).write(true).create(new).truncate(false).open(path);
         let file = file.map_err(|error| failed(path, "opened", &error))?;
-        Ok(Self { path: path.to_owned(), file, turn: 0 })
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Remembers durably. What is there is written anew, since a sync that failed before may have left it in memory only.
+    fn set(mut self, memory: Memory, always: bool) -> Result<Self, LedgerError> {
+        self.alone(|anchor| {
+            let known = newest(&read(&anchor.file)?);
+            let line = known.map_or(0, |(line, _)| 1 - line.min(1));
+            let ours = known.map(|(_, known)| known).filter(|known| known.ledger == memory.ledger && !always);
+            let later = ours.filter(|known| known.position.sequence > memory.position.sequence);
+            // One line after the other, so that one of them can be read at any time.
+            anchor.write(line, later.unwrap_or(memory))?;
+            anchor.file.sync_all()?;
+            if ours.is_none() {
+                anchor.write(1 - line, memory)?;
+                anchor.file.set_len(2 * LINE as u64)?;
+                anchor.file.sync_all()?;
+            }
+            crate::folder::sync_name(&anchor.path)
+        })?;
+        Ok(self)
     }
 
     /// Remembers an entry that is durable. Survives the end of the program; the machine's, a little later.
     pub fn remember(&mut self, memory: Memory) -> Result<(), LedgerError> {
-        let place = SeekFrom::Start(self.turn % 2 * LINE as u64);
-        let line = write(memory);
-        let written = self.file.seek(place).and_then(|_| self.file.write_all(line.as_bytes()));
-        written.map_err(|error| failed(&self.path, "written", &error))?;
-        self.turn += 1;
-        Ok(())
+        let known = self.alone(|anchor| {
+            let known = newest(&read(&anchor.file)?);
+            match known {
+                Some((_, known)) if known.ledger != memory.ledger => {}
+                Some((_, known)) if known.position.sequence >= memory.position.sequence => {}
+                known => anchor.write(known.map_or(0, |(line, _)| 1 - line.min(1)), memory)?,
+            }
+            Ok(known.map(|(_, known)| known))
+        })?;
+        match known {
+            Some(known) if known.ledger != memory.ledger => {
+                let text = format!("the anchor {} is that of another ledger now", self.path.display());
+                Err(LedgerError::broken("ledger.anchor", text))
+            }
+            Some(known) if known.position.sequence == memory.position.sequence && known != memory => {
+                let text = format!(
+                    "entry {} was written twice: the files of the ledger were deleted or replaced while it was in use",
+                    memory.position.sequence
+                );
+                Err(LedgerError::broken("ledger.rollback", text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Does something while nobody else writes the anchor.
+    fn alone<T>(&mut self, work: impl FnOnce(&mut Self) -> std::io::Result<T>) -> Result<T, LedgerError> {
+        let start = Instant::now();
+        let locked = loop {
+            match self.file.try_lock() {
+                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+                Err(TryLockError::WouldBlock) => break Err(std::io::ErrorKind::TimedOut.into()),
+                Err(TryLockError::Error(error)) => break Err(error),
+                Ok(()) => break Ok(()),
+            }
+        };
+        let done = locked.and_then(|()| {
+            let done = work(self);
+            self.file.unlock().and(done)
+        });
+        done.map_err(|error| failed(&self.path, "written", &error))
+    }
+
+    fn write(&mut self, line: usize, memory: Memory) -> std::io::Result<()> {
+        self.file.seek(SeekFrom::Start((line * LINE) as u64))?;
+        self.file.write_all(write(memory).as_bytes())
     }
 }
 
-/// What the file remembers, if a line of it can be read, and how long it is; nothing if there is no file.
-fn read(path: &Path) -> Result<Option<(Option<Memory>, usize)>, LedgerError> {
-    let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(4 * LINE as u64).read_to_end(&mut bytes)) {
-        Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(path, "read", &error)),
-    }
-    let memory = bytes.chunks(LINE).filter_map(parse).max_by_key(|memory| memory.position.sequence);
-    Ok(Some((memory, bytes.len())))
+/// All of a file that an anchor can have.
+fn read(mut file: impl Read + Seek) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(2 * LINE + 1);
+    file.rewind()?;
+    file.take(4 * LINE as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The line with the larger number, and which it is.
+fn newest(bytes: &[u8]) -> Option<(usize, Memory)> {
+    let lines = bytes.chunks_exact(LINE).enumerate().filter_map(|(line, text)| Some((line, parse(text)?)));
+    lines.max_by_key(|(_, memory)| memory.position.sequence)
 }
 
 fn write(memory: Memory) -> String {
@@ -153,20 +213,6 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 2 * LINE as u64);
     }
 
-    #[test]
-    fn an_anchor_that_is_just_being_made_is_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("anchor");
-        std::fs::write(&path, b"").unwrap();
-        let other = path.clone();
-        let maker = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(50));
-            Anchor::create(&other, memory(0)).map(drop)
-        });
-        assert_eq!(Anchor::recall(&path).unwrap(), Some(memory(0)));
-        maker.join().unwrap().unwrap();
-    }
-
     /// Whatever is cut off or changed in one line, the memory of the other one is left; never a third.
     #[test]
     fn a_torn_line_leaves_the_other_one() {
@@ -181,7 +227,52 @@ mod tests {
             let found = Anchor::recall(&path).unwrap().unwrap();
             assert!(found == memory(7) || found == memory(8), "byte {place}");
         }
-        std::fs::write(&path, b"nothing\nof use\n").unwrap();
+        std::fs::write(&path, "nothing of use ".repeat(20)).unwrap();
         assert_eq!(Anchor::recall(&path).unwrap_err().code(), "ledger.anchor.damaged");
+    }
+
+    /// Whoever is late must not make the anchor forget what came later.
+    #[test]
+    fn a_later_entry_is_never_forgotten_for_an_earlier_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anchor");
+        let mut late = Anchor::create(&path, memory(0)).unwrap();
+        let mut other = Anchor::hold(&path, memory(0)).unwrap();
+        for sequence in 2..9 {
+            other.remember(memory(sequence)).unwrap();
+            late.remember(memory(sequence - 1)).unwrap();
+            Anchor::create(&path, memory(0)).unwrap();
+            assert_eq!(Anchor::recall(&path).unwrap(), Some(memory(sequence)));
+        }
+        Anchor::replace(&path, memory(3)).unwrap();
+        assert_eq!(Anchor::recall(&path).unwrap(), Some(memory(3)));
+    }
+
+    #[test]
+    fn two_entries_of_one_number_are_two_ledgers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anchor");
+        let mut anchor = Anchor::create(&path, memory(0)).unwrap();
+        anchor.remember(memory(1)).unwrap();
+        let position = Position { hash: Hash::of(b"another"), ..memory(1).position };
+        let twice = anchor.remember(Memory { position, ..memory(1) });
+        assert_eq!(twice.unwrap_err().code(), "ledger.rollback");
+        let other = anchor.remember(Memory { ledger: Hash::of(b"another"), ..memory(2) });
+        assert_eq!(other.unwrap_err().code(), "ledger.anchor");
+        assert_eq!(Anchor::recall(&path).unwrap(), Some(memory(1)));
+    }
+
+    /// Its maker was killed before it was written: a ledger cannot have used it.
+    #[test]
+    fn the_beginning_of_an_anchor_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("anchor");
+        let whole = write(memory(0));
+        for length in [0, 1, LINE / 2, LINE - 1] {
+            std::fs::write(&path, &whole.as_bytes()[..length]).unwrap();
+            assert_eq!(Anchor::recall(&path).unwrap(), None);
+        }
+        Anchor::create(&path, memory(0)).unwrap();
+        assert_eq!(Anchor::recall(&path).unwrap(), Some(memory(0)));
     }
 }

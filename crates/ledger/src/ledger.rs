@@ -26,6 +26,9 @@ use crate::store::{OnWait, Row, Store};
 use crate::writer::{Done, Draft, Job, Poison, Work, Writer};
 use crate::{Hash, LedgerError};
 
+/// How often an anchor is looked for, every 5 ms, before it is called missing.
+const CREATION: usize = 100;
+
 /// How a ledger is opened.
 #[derive(Clone)]
 pub struct Options {
@@ -88,7 +91,7 @@ impl Ledger {
             (_, None) => {}
         }
         if let Some(folder) = location.folder() {
-            std::fs::create_dir_all(folder).map_err(|error| {
+            crate::folder::make(folder).map_err(|error| {
                 LedgerError::broken("ledger.store", format!("{} cannot be made: {error}", folder.display()))
             })?;
         }
@@ -124,7 +127,8 @@ impl Ledger {
         options: Options,
     ) -> Result<Self, LedgerError> {
         let book = chain::fold(store.as_mut(), Some(memory))?;
-        Self::start(store, Anchor::hold(anchor)?, book, options)
+        let memory = Memory { ledger: book.ledger(), position: book.head() };
+        Self::start(store, Anchor::hold(anchor, memory)?, book, options)
     }
 
     /// Where everything stands, without a handle and without writing anything.
@@ -154,17 +158,22 @@ impl Ledger {
         }
         crate::book::check_reason(reason)?;
         let mut store = location.open(options.patience, options.on_wait.clone())?;
-        let book = chain::fold(store.as_mut(), None)?;
+        let mut book = chain::fold(store.as_mut(), None)?;
+        let head = book.head();
         // A damaged anchor remembers nothing.
         let memory = Anchor::recall(&path).unwrap_or_default();
         let lost = memory.filter(|memory| chain::fold(store.as_mut(), Some(*memory)).is_err());
-        let name = book.ledger();
         // The entry first: what the old anchor knows must not be forgotten before the budgets are closed.
-        let ledger = Self::start(store, Anchor::hold_or_make(&path)?, book, options)?;
         let event = Adopt { lost: lost.map(|memory| memory.position), reason: reason.to_owned() };
-        let position = ledger.change(Box::new(|_| Ok(Event::Adopt(event))))?;
-        Anchor::create(&path, Memory { ledger: name, position })?;
-        Ok(ledger)
+        let sealed = book.write(Event::Adopt(event), (options.clock)(), &options.software)?;
+        if store.begin()? != Some(head) {
+            store.abandon()?;
+            return Err(LedgerError::busy(format!("somebody else writes to the ledger {location}; try again")));
+        }
+        store.append(&[Row { sealed, named: None, answer: None }])?;
+        store.commit()?;
+        let anchor = Anchor::replace(&path, Memory { ledger: book.ledger(), position: book.head() })?;
+        Self::start(store, anchor, book, options)
     }
 
     fn start(
@@ -297,7 +306,16 @@ fn first_entry(store: &mut dyn Store, options: &Options) -> Result<Book, LedgerE
 /// What the anchor of an existing ledger remembers.
 pub(crate) fn present(location: &Location) -> Result<Memory, LedgerError> {
     let anchor = location.anchor();
-    match (location.exists()?, Anchor::recall(&anchor)?) {
+    let mut found = (location.exists()?, Anchor::recall(&anchor)?);
+    // Somebody may just be creating it: the anchor comes last.
+    for _ in 0..CREATION {
+        if !matches!(found, (true, None)) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        found = (location.exists()?, Anchor::recall(&anchor)?);
+    }
+    match found {
         (true, Some(memory)) => Ok(memory),
         (false, Some(memory)) => Err(missing(location, &anchor, memory)),
         (false, None) => Err(no_ledger(location)),

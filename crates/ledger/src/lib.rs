@@ -20,6 +20,7 @@ mod chain;
 mod entries;
 pub mod entry;
 mod error;
+mod folder;
 mod hash;
 mod ledger;
 mod location;

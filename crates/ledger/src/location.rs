@@ -67,7 +67,8 @@ impl Location {
         }
     }
 
-    pub(crate) fn open(&self, patience: Duration, on_wait: OnWait) -> Result<Box<dyn Store>, LedgerError> {
+    /// The store that is there, for reading and writing.
+    pub fn open(&self, patience: Duration, on_wait: OnWait) -> Result<Box<dyn Store>, LedgerError> {
         match self {
             Self::Sqlite(path) => Ok(Box::new(Sqlite::open(path, patience, on_wait)?)),
         }

@@ -198,9 +198,15 @@ impl Writer {
                     "a request's name does not lead to its charge",
                 ));
             };
+            if (&charge.requester, &charge.id) != (&request.requester, &request.id) {
+                return Err(LedgerError::broken(
+                    "ledger.index",
+                    "a request's name leads to the charge of another",
+                ));
+            }
             same_request(request, &charge.request, sealed.position.sequence)?;
             return match found.answer {
-                Some(answer) => replay(answer).map(Charged::Before),
+                Some(answer) => replay(answer, Some(sealed.position.sequence)).map(Charged::Before),
                 None => Err(unanswered(request, sealed.position.sequence)),
             };
         }
@@ -209,7 +215,7 @@ impl Writer {
             return Err(unanswered(request, *sequence));
         }
         if let Some(answer) = found.answer {
-            return replay(answer).map(Charged::Before);
+            return replay(answer, None).map(Charged::Before);
         }
         let charge = self.book.charge(request)?;
         let position = self.write(Event::Charge(charge.clone()), page)?;
@@ -282,9 +288,12 @@ fn unanswered(request: &Request, sequence: u64) -> LedgerError {
     LedgerError::refusal("ledger.request.unanswered", text)
 }
 
-fn replay(answer: StoredAnswer) -> Result<Replay, LedgerError> {
+/// The stored answer, if it is what was released; and for this charge, if that is known.
+fn replay(answer: StoredAnswer, paid: Option<u64>) -> Result<Replay, LedgerError> {
     match answer.release.read()?.event {
-        Event::Release(Release { charge, answer: hash, .. }) if Hash::of(&answer.bytes) == hash => {
+        Event::Release(Release { charge, answer: hash, .. })
+            if Hash::of(&answer.bytes) == hash && paid.is_none_or(|paid| paid == charge) =>
+        {
             Ok(Replay { charge, release: answer.release.position, answer: answer.bytes })
         }
         _ => {

@@ -1,12 +1,14 @@
 //! [`Sqlite`]: the embedded store, one file.
 //!
 //! **Durability.** Write-ahead log with `synchronous=FULL`: a commit returns after the log has been synced to disk. What is read
-//! when the ledger is opened has been synced too: opening moves the log into the file first, so pages that a failed
-//! sync left only in memory are written again.
+//! when the ledger is opened has been synced too: opening moves the log into the file first, or writes it over itself, so
+//! pages that a failed sync left only in memory are written again. The name of the log is synced by us, because SQLite
+//! takes no notice when that fails.
 //!
 //! **Faults.** Every error of SQLite but "busy" is final for this handle.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,7 +37,7 @@ CREATE INDEX answer_by_request ON answer (request, charge) WHERE request IS NOT 
 /// Entries in an SQLite file.
 pub struct Sqlite {
     path: PathBuf,
-    identity: Identity,
+    identity: Option<[Identity; 3]>,
     connection: Connection,
     lock: Option<Lock>,
 }
@@ -62,6 +64,10 @@ impl Sqlite {
     pub fn open(path: &Path, patience: Duration, on_wait: OnWait) -> Result<Self, LedgerError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags)?;
+        // SQLite is content with reading where it may not write.
+        if store.connection.is_readonly("main").map_err(|error| store.failed("opening", &error))? {
+            return Err(store.wrong("cannot be written"));
+        }
         let lock = Lock::new(beside(path, "lock"), patience, on_wait)?;
         store.lock = Some(lock);
         let set = store.connection.pragma_update(None, "synchronous", "full").and_then(|()| {
@@ -74,8 +80,7 @@ impl Sqlite {
             Ok(false) => return Err(store.wrong("is not set up for durable writes (WAL, synchronous=FULL)")),
             Err(error) => return Err(store.failed("opening", &error)),
         }
-        let passive = store.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        passive.map_err(|error| store.failed("opening", &error))?;
+        store.settle()?;
         Ok(store)
     }
 
@@ -85,14 +90,13 @@ impl Sqlite {
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, LedgerError> {
-        let connection = Connection::open_with_flags(path, flags).map_err(|error| {
+        let connection = Connection::open_with_flags(plain(path), flags).map_err(|error| {
             LedgerError::broken(
                 "ledger.store",
                 format!("the ledger {} cannot be opened: {error}", path.display()),
             )
         })?;
-        let identity = identity(path).map_err(|error| creating(path, &error))?;
-        let store = Self { path: path.to_owned(), identity, connection, lock: None };
+        let store = Self { path: path.to_owned(), identity: None, connection, lock: None };
         let pragma = |name: &str| store.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let marks = store
             .connection
@@ -107,6 +111,22 @@ impl Sqlite {
             }
             _ => Err(store.wrong("is not a ledger of demur")),
         }
+    }
+
+    /// Makes sure that all that can be read is on disk, and remembers which files these are.
+    fn settle(&mut self) -> Result<(), LedgerError> {
+        let numbers = |row: &rusqlite::Row<'_>| Ok([row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?]);
+        let moved = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], numbers);
+        let [busy, pages, moved] = moved.map_err(|error| self.failed("opening", &error))?;
+        let known = crate::folder::sync_name(&self.path).and_then(|()| identities(&self.path));
+        self.identity = Some(known.map_err(|error| creating(&self.path, &error))?);
+        if busy == 0 && pages == moved {
+            return Ok(());
+        }
+        // Somebody still reads an older state, so the log must stay; then it is written over itself.
+        self.begin()?;
+        let written = write_again(&dashed(&self.path, "-wal")).map_err(|error| creating(&self.path, &error));
+        self.abandon().and(written)
     }
 
     fn failed(&self, doing: &str, error: &rusqlite::Error) -> LedgerError {
@@ -181,9 +201,9 @@ impl Sqlite {
 
     /// A file that was deleted or replaced can still be written, but nobody will ever read it.
     fn still_there(&self) -> Result<(), LedgerError> {
-        match identity(&self.path) {
-            Ok(now) if now == self.identity => Ok(()),
-            _ => Err(self.wrong("was deleted, moved or replaced while it was in use")),
+        match identities(&self.path) {
+            Ok(now) if Some(now) == self.identity => Ok(()),
+            _ => Err(self.wrong("or its log was deleted, moved or replaced while it was in use")),
         }
     }
 
@@ -262,25 +282,54 @@ fn make(path: &Path) -> Result<(), LedgerError> {
     let made = remove(&draft)
         .and_then(|()| remove(&dashed(&draft, "-wal")))
         .and_then(|()| remove(&dashed(&draft, "-shm")))
+        .and_then(|()| remove(&dashed(&draft, "-journal")))
         .and_then(|()| tables(&draft).map_err(std::io::Error::other))
         .and_then(|()| File::open(&draft)?.sync_all())
         .and_then(|()| std::fs::rename(&draft, path))
-        // The name of a file is durable once its folder is.
-        .and_then(|()| File::open(folder(path))?.sync_all());
+        .and_then(|()| crate::folder::sync_name(path));
     made.map_err(|error| creating(path, &error))
 }
 
 fn tables(path: &Path) -> rusqlite::Result<()> {
-    let connection = Connection::open(path)?;
-    connection.pragma_update(None, "journal_mode", "wal")?;
+    let connection = Connection::open(plain(path))?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", TABLES)?;
     connection.execute_batch(SCHEMA)?;
     connection.execute_batch("COMMIT")?;
-    // Closing moves the log into the file and removes it.
+    // Last, so that nothing is in a log that closing would have to move: when that fails, nobody is told.
+    let mut switch = connection.prepare("PRAGMA journal_mode = wal")?;
+    let mut rows = switch.query([])?;
+    let mode = rows.next()?.map(|row| row.get::<_, String>(0)).transpose()?;
+    // It says what it is going to do; whether that was done is known at the end.
+    if rows.next()?.is_some() || mode.as_deref() != Some("wal") {
+        return Err(rusqlite::Error::ExecuteReturnedResults);
+    }
+    drop(rows);
+    drop(switch);
     connection.close().map_err(|(_, error)| error)
+}
+
+/// Never an address with options: SQLite would read a name that begins with `file:` as one.
+fn plain(path: &Path) -> PathBuf {
+    Path::new(".").join(path)
+}
+
+/// Writes every byte of a file as it is, and syncs: pages that a failed sync left only in memory reach the disk.
+fn write_again(path: &Path) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let (mut place, mut bytes) = (0, vec![0; 1 << 16]);
+    loop {
+        file.seek(SeekFrom::Start(place))?;
+        let count = file.read(&mut bytes)?;
+        if count == 0 {
+            return file.sync_all();
+        }
+        file.seek(SeekFrom::Start(place))?;
+        file.write_all(&bytes[..count])?;
+        place += count as u64;
+    }
 }
 
 fn remove(path: &Path) -> std::io::Result<()> {
@@ -313,8 +362,9 @@ fn identity(path: &Path) -> std::io::Result<Identity> {
     std::fs::metadata(path).map(|_| ())
 }
 
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// The file, its log and the index of the log: who has another one of them sees another ledger.
+fn identities(path: &Path) -> std::io::Result<[Identity; 3]> {
+    Ok([identity(path)?, identity(&dashed(path, "-wal"))?, identity(&dashed(path, "-shm"))?])
 }
 
 fn dashed(path: &Path, ending: &str) -> PathBuf {
