@@ -69,11 +69,6 @@ impl Anchor {
         Self::open(path, false)
     }
 
-    /// The file as it is, or an empty one.
-    pub(crate) fn hold_or_make(path: &Path) -> Result<Self, LedgerError> {
-        Self::open(path, true)
-    }
-
     fn open(path: &Path, new: bool) -> Result<Self, LedgerError> {
         let file = OpenOptions::new().read(true).write(true).create(new).truncate(false).open(path);
         let file = file.map_err(|error| failed(path, "opened", &error))?;

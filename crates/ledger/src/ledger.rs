@@ -37,6 +37,8 @@ pub struct Options {
     pub software: String,
     /// What the time is. Nothing is decided by it.
     pub clock: fn() -> Timestamp,
+    /// How many entries are written between two checkpoints, about.
+    pub checkpoint_every: u64,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             on_wait: Arc::new(|_| {}),
             software: concat!("demur ", env!("CARGO_PKG_VERSION")).to_owned(),
             clock: Timestamp::now,
+            checkpoint_every: 10_000,
         }
     }
 }
@@ -87,11 +90,7 @@ impl Ledger {
             (false, Some(memory)) => return Err(missing(location, &path, memory)),
             (_, None) => {}
         }
-        if let Some(folder) = location.folder() {
-            std::fs::create_dir_all(folder).map_err(|error| {
-                LedgerError::broken("ledger.store", format!("{} cannot be made: {error}", folder.display()))
-            })?;
-        }
+        make_folder(location)?;
         location.create(options.patience, options.on_wait.clone())?;
         let mut store = location.open(options.patience, options.on_wait.clone())?;
         let book = match store.begin()? {
@@ -146,25 +145,31 @@ impl Ledger {
 
     /// Accepts a ledger whose anchor is missing or remembers more than the ledger has, by the owner's word.
     ///
-    /// What was spent in entries that are lost is not known: in that case every budget is closed.
+    /// What was spent in entries that are lost is not known: in that case every budget is closed. The anchor forgets them
+    /// only after that is durable.
     pub fn adopt(location: &Location, reason: &str, options: Options) -> Result<Self, LedgerError> {
+        crate::book::check_reason(reason)?;
         let path = location.anchor();
         if !location.exists()? {
             return Err(no_ledger(location));
         }
-        crate::book::check_reason(reason)?;
         let mut store = location.open(options.patience, options.on_wait.clone())?;
-        let book = chain::fold(store.as_mut(), None)?;
+        store.begin()?;
+        let mut book = chain::fold(store.as_mut(), None)?;
         // A damaged anchor remembers nothing.
         let memory = Anchor::recall(&path).unwrap_or_default();
-        let lost = memory.filter(|memory| chain::fold(store.as_mut(), Some(*memory)).is_err());
-        let name = book.ledger();
-        // The entry first: what the old anchor knows must not be forgotten before the budgets are closed.
-        let ledger = Self::start(store, Anchor::hold_or_make(&path)?, book, options)?;
-        let event = Adopt { lost: lost.map(|memory| memory.position), reason: reason.to_owned() };
-        let position = ledger.change(Box::new(|_| Ok(Event::Adopt(event))))?;
-        Anchor::create(&path, Memory { ledger: name, position })?;
-        Ok(ledger)
+        let lost = match memory.map(|memory| chain::fold(store.as_mut(), Some(memory))) {
+            None | Some(Ok(_)) => None,
+            Some(Err(error)) if error.code() == "ledger.rollback" => memory.map(|memory| memory.position),
+            Some(Err(error)) => return Err(error),
+        };
+        let event = Adopt { lost, reason: reason.to_owned() };
+        let sealed = book.write(Event::Adopt(event), (options.clock)(), &options.software)?;
+        store.append(&[Row { sealed, named: None, answer: None }])?;
+        store.commit()?;
+        make_folder(location)?;
+        let anchor = Anchor::create(&path, Memory { ledger: book.ledger(), position: book.head() })?;
+        Self::start(store, anchor, book, options)
     }
 
     fn start(
@@ -174,8 +179,9 @@ impl Ledger {
         options: Options,
     ) -> Result<Self, LedgerError> {
         let poison: Poison = Arc::new(OnceLock::new());
-        let Options { software, clock, .. } = options;
-        let writer = Writer { store, anchor, book, software, clock, poison: poison.clone() };
+        let Options { software, clock, checkpoint_every, .. } = options;
+        let writer =
+            Writer { store, anchor, book, software, clock, checkpoint_every, poison: poison.clone() };
         let (jobs, waiting) = channel();
         let thread =
             std::thread::Builder::new().name("demur-ledger".into()).spawn(move || writer.run(&waiting));
@@ -278,6 +284,12 @@ impl Drop for Ledger {
             let _ = thread.join();
         }
     }
+}
+
+fn make_folder(location: &Location) -> Result<(), LedgerError> {
+    location.folder().map_or(Ok(()), std::fs::create_dir_all).map_err(|error| {
+        LedgerError::broken("ledger.store", format!("the folder of {location} cannot be made: {error}"))
+    })
 }
 
 /// Writes the entry that opens a ledger, under the lock that is held.
