@@ -1,7 +1,8 @@
 //! How fast a ledger is, beside the bare disk in the same run: `cargo bench -p demur-ledger`.
 //!
 //! `cargo bench -p demur-ledger -- FOLDER` uses a folder on another disk; `-- FOLDER ENTRIES` another size for the
-//! ledger that is opened.
+//! ledger that is opened. With `--features postgres` the same is measured on a server of our own, which keeps its
+//! files in the folder for temporary ones.
 
 #![expect(
     clippy::unwrap_used,
@@ -27,16 +28,27 @@ fn main() {
     let entries = words.get(1).map_or(1_000_000, |word| word.parse().unwrap());
     let folder = tempfile::tempdir_in(base).unwrap();
     admission();
-    throughput(folder.path());
-    opening(folder.path(), entries);
+    let sqlite = |name| Location::Sqlite(folder.path().join(name));
+    throughput(folder.path(), &sqlite("throughput.db"));
+    opening(&sqlite("opening.db"), entries);
+    #[cfg(feature = "postgres")]
+    {
+        let server = demur_testkit::PostgresServer::start().unwrap();
+        let postgres = || {
+            let url: demur_ledger::store::PostgresUrl = server.database().parse().unwrap();
+            Location::Postgres(url.keep_in(folder.path()))
+        };
+        throughput(folder.path(), &postgres());
+        opening(&postgres(), entries);
+    }
 }
 
-fn ledger(path: &Path) -> (Location, Ledger) {
-    let location = Location::Sqlite(path.to_owned());
-    let ledger = Ledger::create(&location, Options::default()).unwrap();
+fn ledger(location: &Location) -> Ledger {
+    println!("{location}");
+    let ledger = Ledger::create(location, Options::default()).unwrap();
     let filter = Filter::zcdp("1000000".parse().unwrap(), "1e-6".parse().unwrap()).unwrap();
     ledger.create_budget(BudgetName::whole("visits"), "visits", "row", filter, "").unwrap();
-    (location, ledger)
+    ledger
 }
 
 fn request(number: usize) -> Request {
@@ -57,8 +69,8 @@ fn admission() {
 }
 
 /// Charges per second with 1 and 64 threads, and the syncs per second of the bare disk between them.
-fn throughput(folder: &Path) {
-    let (_, ledger) = ledger(&folder.join("throughput.db"));
+fn throughput(folder: &Path, location: &Location) {
+    let ledger = ledger(location);
     let mut rows: Vec<[f64; 3]> = Vec::new();
     let mut number = 0;
     for round in 0..ROUNDS {
@@ -114,8 +126,8 @@ fn charges(ledger: &Ledger, writers: usize, number: &mut usize) -> f64 {
 }
 
 /// How long it takes to open, and so to verify, a large ledger.
-fn opening(folder: &Path, entries: usize) {
-    let (location, ledger) = ledger(&folder.join("opening.db"));
+fn opening(location: &Location, entries: usize) {
+    let ledger = ledger(location);
     let start = Instant::now();
     let writers = 512;
     std::thread::scope(|scope| {
@@ -136,7 +148,7 @@ fn opening(folder: &Path, entries: usize) {
     let times: Vec<Duration> = (0..5)
         .map(|_| {
             let start = Instant::now();
-            drop(Ledger::open(&location, Options::default()).unwrap());
+            drop(Ledger::open(location, Options::default()).unwrap());
             start.elapsed()
         })
         .collect();

@@ -19,7 +19,7 @@ enum Kind {
     Refusal,
     /// The caller asked for something that makes no sense.
     Misuse,
-    /// Somebody else holds the ledger.
+    /// Somebody else holds the ledger, or it cannot be reached.
     Busy,
     /// A store or a chain that cannot be trusted any more.
     Broken,
@@ -37,6 +37,12 @@ impl LedgerError {
     /// Another program holds the ledger; nothing was written.
     pub fn busy(text: impl Into<String>) -> Self {
         Self { code: "ledger.busy", text: text.into(), kind: Kind::Busy }
+    }
+
+    /// The store cannot be reached now; nothing was written.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn unreachable(text: impl Into<String>) -> Self {
+        Self { code: "ledger.unreachable", text: text.into(), kind: Kind::Busy }
     }
 
     /// The store failed, or holds what cannot be true.

@@ -40,6 +40,8 @@ pub struct Options {
     pub software: String,
     /// What the time is. Nothing is decided by it.
     pub clock: fn() -> Timestamp,
+    /// How many entries are written between two checkpoints, about.
+    pub checkpoint_every: u64,
 }
 
 impl Default for Options {
@@ -49,6 +51,7 @@ impl Default for Options {
             on_wait: Arc::new(|_| {}),
             software: concat!("demur ", env!("CARGO_PKG_VERSION")).to_owned(),
             clock: Timestamp::now,
+            checkpoint_every: 10_000,
         }
     }
 }
@@ -90,11 +93,7 @@ impl Ledger {
             (false, Some(memory)) => return Err(missing(location, &path, memory)),
             (_, None) => {}
         }
-        if let Some(folder) = location.folder() {
-            crate::folder::make(folder).map_err(|error| {
-                LedgerError::broken("ledger.store", format!("{} cannot be made: {error}", folder.display()))
-            })?;
-        }
+        make_folder(location)?;
         location.create(options.patience, options.on_wait.clone())?;
         let mut store = location.open(options.patience, options.on_wait.clone())?;
         let book = match store.begin()? {
@@ -150,28 +149,30 @@ impl Ledger {
 
     /// Accepts a ledger whose anchor is missing or remembers more than the ledger has, by the owner's word.
     ///
-    /// What was spent in entries that are lost is not known: in that case every budget is closed.
+    /// What was spent in entries that are lost is not known: in that case every budget is closed. The anchor forgets them
+    /// only after that is durable.
     pub fn adopt(location: &Location, reason: &str, options: Options) -> Result<Self, LedgerError> {
+        crate::book::check_reason(reason)?;
         let path = location.anchor();
         if !location.exists()? {
             return Err(no_ledger(location));
         }
-        crate::book::check_reason(reason)?;
         let mut store = location.open(options.patience, options.on_wait.clone())?;
+        store.begin()?;
         let mut book = chain::fold(store.as_mut(), None)?;
-        let head = book.head();
         // A damaged anchor remembers nothing.
         let memory = Anchor::recall(&path).unwrap_or_default();
-        let lost = memory.filter(|memory| chain::fold(store.as_mut(), Some(*memory)).is_err());
+        let lost = match memory.map(|memory| chain::fold(store.as_mut(), Some(memory))) {
+            None | Some(Ok(_)) => None,
+            Some(Err(error)) if error.code() == "ledger.rollback" => memory.map(|memory| memory.position),
+            Some(Err(error)) => return Err(error),
+        };
         // The entry first: what the old anchor knows must not be forgotten before the budgets are closed.
-        let event = Adopt { lost: lost.map(|memory| memory.position), reason: reason.to_owned() };
+        let event = Adopt { lost, reason: reason.to_owned() };
         let sealed = book.write(Event::Adopt(event), (options.clock)(), &options.software)?;
-        if store.begin()? != Some(head) {
-            store.abandon()?;
-            return Err(LedgerError::busy(format!("somebody else writes to the ledger {location}; try again")));
-        }
         store.append(&[Row { sealed, named: None, answer: None }])?;
         store.commit()?;
+        make_folder(location)?;
         let anchor = Anchor::replace(&path, Memory { ledger: book.ledger(), position: book.head() })?;
         Self::start(store, anchor, book, options)
     }
@@ -183,8 +184,9 @@ impl Ledger {
         options: Options,
     ) -> Result<Self, LedgerError> {
         let poison: Poison = Arc::new(OnceLock::new());
-        let Options { software, clock, .. } = options;
-        let writer = Writer { store, anchor, book, software, clock, poison: poison.clone() };
+        let Options { software, clock, checkpoint_every, .. } = options;
+        let writer =
+            Writer { store, anchor, book, software, clock, checkpoint_every, poison: poison.clone() };
         let (jobs, waiting) = channel();
         let thread =
             std::thread::Builder::new().name("demur-ledger".into()).spawn(move || writer.run(&waiting));
@@ -287,6 +289,12 @@ impl Drop for Ledger {
             let _ = thread.join();
         }
     }
+}
+
+fn make_folder(location: &Location) -> Result<(), LedgerError> {
+    location.folder().map_or(Ok(()), crate::folder::make).map_err(|error| {
+        LedgerError::broken("ledger.store", format!("the folder of {location} cannot be made: {error}"))
+    })
 }
 
 /// Writes the entry that opens a ledger, under the lock that is held.

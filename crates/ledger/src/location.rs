@@ -7,12 +7,17 @@ use std::time::Duration;
 
 use crate::LedgerError;
 use crate::store::{OnWait, Sqlite, Store, beside};
+#[cfg(feature = "postgres")]
+use crate::store::{Postgres, PostgresUrl};
 
-/// `sqlite:path`, or a plain path.
+/// `sqlite:path`, or a plain path, or `postgres://user@host/database`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// A file.
     Sqlite(PathBuf),
+    /// A database.
+    #[cfg(feature = "postgres")]
+    Postgres(PostgresUrl),
 }
 
 impl FromStr for Location {
@@ -30,6 +35,13 @@ impl FromStr for Location {
             "sqlite" => {
                 Err(LedgerError::misuse("ledger.url", "a ledger needs a file name, as in `sqlite:ledger.db`"))
             }
+            #[cfg(feature = "postgres")]
+            "postgres" | "postgresql" => text.parse().map(Self::Postgres),
+            #[cfg(not(feature = "postgres"))]
+            "postgres" | "postgresql" => {
+                let text = "this build of demur knows no PostgreSQL; build it with the feature `postgres`, or use `sqlite:path`";
+                Err(LedgerError::misuse("ledger.url", text))
+            }
             _ => {
                 let text =
                     format!("a ledger is at `sqlite:path` or `postgres://…`, but `{scheme}:` was given");
@@ -43,6 +55,8 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => fmt::Display::fmt(url, f),
         }
     }
 }
@@ -57,6 +71,8 @@ impl Location {
                     format!("{} cannot be looked at: {error}", path.display()),
                 )
             }),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => Postgres::exists(url),
         }
     }
 
@@ -64,6 +80,8 @@ impl Location {
     pub(crate) fn create(&self, patience: Duration, on_wait: OnWait) -> Result<(), LedgerError> {
         match self {
             Self::Sqlite(path) => Sqlite::create(path, patience, on_wait),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => Postgres::create(url, patience),
         }
     }
 
@@ -71,12 +89,16 @@ impl Location {
     pub fn open(&self, patience: Duration, on_wait: OnWait) -> Result<Box<dyn Store>, LedgerError> {
         match self {
             Self::Sqlite(path) => Ok(Box::new(Sqlite::open(path, patience, on_wait)?)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => Ok(Box::new(Postgres::open(url, patience, on_wait)?)),
         }
     }
 
     pub(crate) fn open_to_read(&self) -> Result<Box<dyn Store>, LedgerError> {
         match self {
             Self::Sqlite(path) => Ok(Box::new(Sqlite::open_to_read(path)?)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => Ok(Box::new(Postgres::open_to_read(url)?)),
         }
     }
 
@@ -84,6 +106,8 @@ impl Location {
     pub fn anchor(&self) -> PathBuf {
         match self {
             Self::Sqlite(path) => beside(path, "anchor"),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => url.file("anchor"),
         }
     }
 
@@ -91,13 +115,17 @@ impl Location {
     pub fn key(&self) -> PathBuf {
         match self {
             Self::Sqlite(path) => beside(path, "key"),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => url.file("key"),
         }
     }
 
-    /// The folder it is in, to be made if need be.
+    /// The folder its files are in, to be made if need be.
     pub fn folder(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => path.parent().filter(|folder| !folder.as_os_str().is_empty()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => Some(url.folder()),
         }
     }
 }

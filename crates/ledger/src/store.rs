@@ -1,6 +1,8 @@
 //! [`Store`]: where entries and answers are kept.
 
 mod lock;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod sqlite;
 
 use std::ops::Range;
@@ -9,6 +11,8 @@ use crate::entry::{Position, Sealed};
 use crate::{Hash, LedgerError};
 
 pub use lock::OnWait;
+#[cfg(feature = "postgres")]
+pub use postgres::{Postgres, PostgresUrl};
 pub use sqlite::Sqlite;
 pub(crate) use sqlite::beside;
 

@@ -23,8 +23,6 @@ use crate::{Hash, LedgerError};
 
 /// Jobs that share a commit, at most.
 const LARGEST_BATCH: usize = 1024;
-/// Entries between two checkpoints.
-const CHECKPOINT_EVERY: u64 = 10_000;
 
 /// What is asked of the writer.
 pub(crate) enum Work {
@@ -63,6 +61,7 @@ pub(crate) struct Writer {
     pub(crate) book: Book,
     pub(crate) software: String,
     pub(crate) clock: fn() -> Timestamp,
+    pub(crate) checkpoint_every: u64,
     pub(crate) poison: Poison,
 }
 
@@ -127,7 +126,7 @@ impl Writer {
             self.store.abandon()?;
             return Ok(results);
         }
-        if self.book.since_checkpoint() >= CHECKPOINT_EVERY {
+        if self.book.since_checkpoint() >= self.checkpoint_every {
             let checkpoint = Event::Checkpoint(self.book.checkpoint());
             self.write(checkpoint, &mut page)?;
         }

@@ -12,7 +12,7 @@ use crate::LedgerError;
 pub type OnWait = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How long a wait may last before somebody is told.
-const NOTICEABLE: Duration = Duration::from_millis(500);
+pub(super) const NOTICEABLE: Duration = Duration::from_millis(500);
 
 /// A lock file beside the ledger; the system releases it when its holder dies.
 pub(super) struct Lock {
