@@ -1,6 +1,6 @@
 //! `demur budget` as owners and programs use it.
 
-#![expect(clippy::unwrap_used, reason = "a failing test may fail anywhere")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failing test may fail anywhere")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

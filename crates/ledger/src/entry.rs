@@ -1,6 +1,6 @@
 //! [`Entry`]: one line of the ledger, as data that outlives us.
 //!
-//! An entry is a JSON text, the *body*, and a [`Hash`] over the hash before it, its sequence number and that text. The body
+//! An entry is a JSON text, the *body*, and a [`Hash`](struct@Hash) over the hash before it, its sequence number and that text. The body
 //! is kept byte for byte as it was first written; nothing is ever written anew. `docs/ledger-format.md` is the
 //! specification. Events are added, never removed, renamed or given a new meaning; one that is not known was
 //! written by a later version and is refused.

@@ -1,4 +1,4 @@
-//! [`Hash`]: 32 bytes that stand for a text and all that came before it.
+//! [`struct@Hash`]: 32 bytes that stand for a text and all that came before it.
 
 use std::fmt;
 use std::str::FromStr;

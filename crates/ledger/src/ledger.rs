@@ -1,6 +1,6 @@
 //! [`Ledger`]: a handle to the durable record of a privacy budget.
 //!
-//! **Guarantee.** When [`charge`](Ledger::charge) returns a [`Receipt`](crate::Receipt), the charge is on disk. What was charged never
+//! **Guarantee.** When [`charge`](Ledger::charge) returns a [`Receipt`], the charge is on disk. What was charged never
 //! exceeds a budget, however many threads and processes charge, whatever fails, whenever one is killed.
 //!
 //! **Why.** Deciding and appending are one critical section ([`Writer`], [`Store`]): a decision is made under the store's lock
