@@ -3,11 +3,12 @@
 //! Wrap a store, let a test run with [`Faults::none`] to [count](Faults::count) its operations, then run it again for each of them and
 //! each [`Mode`]. What must hold afterwards is the test's to say.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use demur_ledger::entry::{Position, Sealed};
-use demur_ledger::store::{Found, Row, Store, Wanted};
+use demur_ledger::entry::Position;
+use demur_ledger::store::{Found, Row, Store, VisitAnswer, VisitEntry, Wanted};
 use demur_ledger::{Ledger, LedgerError, Location, Options};
 
 /// How an operation fails.
@@ -109,11 +110,7 @@ impl Store for FaultyStore {
         self.attempt(|_| Ok(()), |store| store.begin())
     }
 
-    fn read(
-        &mut self,
-        sequence: u64,
-        visit: &mut dyn FnMut(Sealed) -> Result<(), LedgerError>,
-    ) -> Result<(), LedgerError> {
+    fn read(&mut self, sequence: u64, visit: &mut VisitEntry<'_>) -> Result<(), LedgerError> {
         let mut entries = Vec::new();
         self.inner.read(sequence, &mut |sealed| {
             entries.push(sealed);
@@ -136,6 +133,10 @@ impl Store for FaultyStore {
 
     fn find(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Found>, LedgerError> {
         self.attempt(|_| Ok(()), |store| store.find(wanted))
+    }
+
+    fn answers(&mut self, charges: Range<u64>, visit: &mut VisitAnswer<'_>) -> Result<(), LedgerError> {
+        self.attempt(|_| Ok(()), |store| store.answers(charges, visit))
     }
 
     fn append(&mut self, rows: &[Row]) -> Result<(), LedgerError> {
