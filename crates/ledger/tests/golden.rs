@@ -91,7 +91,10 @@ fn ledgers_of_every_format_go_on() {
         };
         assert_eq!(replay.answer, b"42");
         let head = ledger.book().unwrap().head();
-        let Charged::Now(receipt) = ledger.charge(request("visits", "new")).unwrap() else { unreachable!() };
+        let Charged::Now(receipt) = ledger.charge(request("visits", "new").data_version("2026-12")).unwrap()
+        else {
+            unreachable!()
+        };
         assert_eq!(receipt.position().sequence, head.sequence + 1);
         ledger.record(receipt, b"43").unwrap();
         drop(ledger);
