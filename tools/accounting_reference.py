@@ -1246,6 +1246,21 @@ def quadratures():
     yield from epsilons(MIXED, "1e-6", "1e-10")
 
 
+def few_samples():
+    for rate, sigma, n, delta in (
+        ("0.01", "1", 2, "1e-3"),
+        ("0.1", "2", 5, "1e-6"),
+        ("0.3", "4", 3, "1e-9"),
+        ("0.01", "1", 40, "1e-12"),
+        ("0.1", "2", 20, "1e-12"),
+        ("0.3", "4", 10, "1e-3"),
+        ("0.05", "0.6", 2, "1e-6"),
+        ("0.001", "0.7", 2, "1e-9"),
+        ("0.1", "2", 40, "1e-6"),
+    ):
+        yield from epsilons(f"subsampled({rate}, gaussian(sigma={sigma}))*{n}", delta)
+
+
 def divergences():
     for text in (
         "gaussian(sigma=5)*100", "laplace(scale=1)", "laplace(scale=10)*1000", "pure(1)",
@@ -1266,7 +1281,7 @@ def main():
     start, rows = time.time(), []
     self_check()
     print(f"{time.time() - start:7.2f} s  the routes agree with each other", flush=True)
-    for family in (single_mechanisms, divergences, compositions, quadratures, long_compositions):
+    for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, long_compositions):
         rows += [compute() for compute in family()]
         with open(PATH, "w") as file:
             file.write("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")

@@ -45,7 +45,8 @@ const GOAL: f64 = 1e-10;
 /// A composition on circles of grid points: worse, and better.
 pub(crate) struct Grid {
     above: Circle,
-    below: Circle,
+    /// Where a lower bound was asked for.
+    below: Option<Circle>,
     /// Probability that was counted as infinite loss above.
     infinite: f64,
     /// How far the losses may be off.
@@ -71,8 +72,9 @@ struct Circle {
 }
 
 impl Grid {
-    /// For δ of about e^`log_delta`, with the line of the [inversion](crate::inversion) at `tilt`.
-    pub(crate) fn new(sum: &Sum, tilt: f64, log_delta: f64) -> Option<Self> {
+    /// For δ of about e^`log_delta`, with the line of the [inversion](crate::inversion) at `tilt`; with a lower bound too
+    /// where that is wanted.
+    pub(crate) fn new(sum: &Sum, tilt: f64, log_delta: f64, both: bool) -> Option<Self> {
         let tilt = 0.6 * tilt;
         let distance = (25.0 - log_delta) / tilt;
         let uses = sum.uses() + f64::from(u8::from(sum.mu_squared > 0.0));
@@ -82,14 +84,14 @@ impl Grid {
         let cells = sum.terms.iter().filter_map(|(law, _)| law.top()).fold(80.0 / tilt, f64::max);
         let step = align(sum, (distance / f64::from(1u32 << size)).max(cells / MOST_CELLS));
         let goal = (log_delta - 28.0 - uses.ln()).exp();
-        Self::compose(sum, Shape { step, tilt, size, goal, floor: -80.0 / tilt })
+        Self::compose(sum, Shape { step, tilt, size, goal, floor: -80.0 / tilt, both })
     }
 
     /// The law itself, untilted, on a circle around its mean; for pictures.
     pub(crate) fn plain(sum: &Sum, low: f64, high: f64) -> Option<Self> {
         let size = 16;
-        let step = align(sum, (high - low) / f64::from(1u32 << size));
-        Self::compose(sum, Shape { step, tilt: 0.0, size, goal: 1e-12, floor: low.min(0.0) * 2.0 - 1.0 })
+        let (step, floor) = (align(sum, (high - low) / f64::from(1u32 << size)), low.min(0.0) * 2.0 - 1.0);
+        Self::compose(sum, Shape { step, tilt: 0.0, size, goal: 1e-12, floor, both: false })
     }
 
     /// Grid points from one loss to another with their probabilities, when there is no tilt.
@@ -103,10 +105,10 @@ impl Grid {
 
     /// `None` when that would take more cells than there should be.
     fn compose(sum: &Sum, shape: Shape) -> Option<Self> {
-        let Shape { step, tilt, size, goal, floor } = shape;
+        let Shape { step, tilt, size, goal, floor, both } = shape;
         let mut grid = Self {
             above: Circle::new(step, tilt, size),
-            below: Circle::new(step, tilt, size),
+            below: both.then(|| Circle::new(step, tilt, size)),
             infinite: 0.0,
             blur: 0.0,
         };
@@ -116,21 +118,38 @@ impl Grid {
             let cells = Cells::of(&law, Scale { step, offset: offset(&law, step) }, goal, floor)?;
             grid.infinite += cells.beyond * count;
             grid.blur += cells.blur * count;
-            let [worse, better] = cells.laws(law.is_mirrored());
-            grid.above.add(&worse, count, forward.as_ref());
-            grid.below.add(&better, count, forward.as_ref());
+            let mirrored = law.is_mirrored();
+            if let Some(below) = &mut grid.below {
+                below.add(&cells.better(mirrored), count, forward.as_ref());
+            }
+            grid.above.add(&cells.worse(mirrored), count, forward.as_ref());
         }
-        grid.above.finish(backward.as_ref());
-        grid.below.finish(backward.as_ref());
+        for circle in [Some(&mut grid.above), grid.below.as_mut()].into_iter().flatten() {
+            circle.finish(backward.as_ref());
+        }
         Some(grid)
     }
 
     /// δ(ε), between what the better law and the worse one have.
     pub(crate) fn delta(&self, epsilon: f64) -> Bounds {
-        // ε itself was rounded.
-        let blur = self.blur + 4.0 * UNIT * epsilon;
-        let upper = (self.above.delta_up((epsilon - blur).max(0.0)) + self.infinite).min(1.0);
-        Bounds::new(self.below.delta_down(epsilon + blur).clamp(0.0, upper), upper)
+        let upper = self.delta_up(epsilon);
+        Bounds::new(self.delta_down(epsilon).min(upper), upper)
+    }
+
+    /// An upper bound on δ(ε).
+    pub(crate) fn delta_up(&self, epsilon: f64) -> f64 {
+        (self.above.delta_up((epsilon - self.off(epsilon)).max(0.0)) + self.infinite).min(1.0)
+    }
+
+    /// A lower bound on δ(ε), or 0.
+    pub(crate) fn delta_down(&self, epsilon: f64) -> f64 {
+        let below = |below: &Circle| below.delta_down(epsilon + self.off(epsilon));
+        self.below.as_ref().map_or(0.0, below).clamp(0.0, 1.0)
+    }
+
+    /// How far losses may be off, and ε itself, which was rounded.
+    fn off(&self, epsilon: f64) -> f64 {
+        self.blur + 4.0 * UNIT * epsilon
     }
 }
 
@@ -266,6 +285,8 @@ struct Shape {
     goal: f64,
     /// Losses below are raised to it.
     floor: f64,
+    /// Whether a lower bound is wanted.
+    both: bool,
 }
 
 /// The least and the largest atom of a law, where it has any.

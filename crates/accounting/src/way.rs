@@ -342,7 +342,7 @@ impl Way {
         let saddle = self.sum.saddle_for_epsilon(epsilon);
         let (tilt, log_delta) = saddle.or(self.top().map(|_| (f64::INFINITY, -30.0))).ok_or_else(unproven)?;
         let tilt = tilt.min(self.highest_tilt());
-        let grid = Grid::new(&self.sum, tilt, log_delta).ok_or_else(unproven)?;
+        let grid = Grid::new(&self.sum, tilt, log_delta, self.terms.tight).ok_or_else(unproven)?;
         Ok(grid.delta(epsilon))
     }
 
@@ -351,11 +351,22 @@ impl Way {
         let saddle = self.sum.saddle_for_delta(log_delta);
         let (tilt, guess) = saddle.or(self.top().map(|top| (f64::INFINITY, top))).ok_or_else(unproven)?;
         let tilt = tilt.min(self.highest_tilt());
-        let grid = Grid::new(&self.sum, tilt, log_delta).ok_or_else(unproven)?;
-        let profile = |tried: &Rational| self.with_infinite(grid.delta(tried.to_f64()));
+        let grid = Grid::new(&self.sum, tilt, log_delta, self.terms.tight).ok_or_else(unproven)?;
         let highest = self.top().unwrap_or(HIGHEST);
-        let found = least_epsilon(profile, delta, guess.max(1e-9), highest);
-        Ok(found.unwrap_or(Bounds::new(0.0, self.top().unwrap_or(f64::INFINITY))))
+        let solve = |one_sided: &dyn Fn(f64) -> f64, guess: f64| {
+            let profile = |tried: &Rational| {
+                let delta = one_sided(tried.to_f64());
+                self.with_infinite(Bounds::new(delta, delta))
+            };
+            least_epsilon(profile, delta, guess.max(1e-9), highest)
+        };
+        let upper = solve(&|epsilon| grid.delta_up(epsilon), guess);
+        let upper = upper.map_or(self.top().unwrap_or(f64::INFINITY), |found| found.upper);
+        if !self.terms.tight {
+            return Ok(Bounds::new(0.0, upper));
+        }
+        let lower = solve(&|epsilon| grid.delta_down(epsilon), upper).map_or(0.0, |found| found.lower);
+        Ok(Bounds::new(lower.min(upper), upper))
     }
 
     /// Where losses end, a tilt beyond this only makes the last one likelier.

@@ -43,9 +43,7 @@ enum Kind {
 }
 
 /// What is known to be looser, each with a limit of its own.
-const LOOSER: [(Find, &str, &str, f64); 2] = [
-    // Two losses are too few for a proven decay, and so the grid answers.
-    (Find::Delta, "subsampled(0.01, gaussian(sigma=1))*2", "0.01", 3e-8),
+const LOOSER: [(Find, &str, &str, f64); 1] = [
     // Moments of high order are computed to what an inversion needs, not to the last digit.
     (Find::Renyi, "subsampled(0.01, gaussian(sigma=1))", "32", 1e-8),
 ];
@@ -134,6 +132,24 @@ fn every_reference_is_enclosed_and_tight() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Few uses of Gaussian noise on a sample are known from both sides.
+#[test]
+fn few_sampled_gaussians_have_a_narrow_interval() {
+    let few = |case: &Case| {
+        let uses = case.losses.rsplit_once("))*").and_then(|(_, uses)| uses.parse::<u64>().ok());
+        case.losses.starts_with("subsampled(")
+            && case.losses.contains("gaussian")
+            && uses.is_some_and(|n| n <= 40)
+    };
+    let cases: Vec<_> = cases().into_iter().filter(|case| case.find == Find::Epsilon && few(case)).collect();
+    assert!(cases.len() >= 12, "{}", cases.len());
+    for case in cases {
+        for (bounds, _) in case.answers() {
+            assert!(bounds.relative_width() < 5e-9, "{}: {bounds:?}", case.name());
+        }
+    }
 }
 
 #[test]

@@ -87,21 +87,21 @@ impl Cells {
         })
     }
 
-    /// The worse law and the better one.
-    pub(super) fn laws(self, mirrored: bool) -> [Masses; 2] {
+    /// The law that is better, from parts of neighbouring cells.
+    pub(super) fn better(&self, mirrored: bool) -> Masses {
         let rise = libm::expm1(self.scale.step);
         let cells: Vec<_> = self.cells.iter().map(|(p, low)| Cell::new(*p, *low, rise)).collect();
-        let mut below = self.points;
-        for (sum, mass) in below.iter_mut().zip(merged(&cells)) {
-            *sum = (*sum + mass) * (1.0 - OFF * UNIT);
-        }
-        let laws = [(self.above, self.beyond, false), (below, 0.0, true)];
-        laws.map(|(masses, beyond, better)| {
-            let law = Masses { scale: self.scale, first: self.first, masses };
-            // The sum of all is known to two units.
-            let slack = if better { -4.0 * UNIT } else { 4.0 * UNIT };
-            if mirrored { law.mirrored(beyond, slack) } else { law }
-        })
+        let put = |(point, merged): (&f64, f64)| (point + merged) * (1.0 - OFF * UNIT);
+        let masses = self.points.iter().zip(merged(&cells)).map(put).collect();
+        let law = Masses { scale: self.scale, first: self.first, masses };
+        // The sum of all is known to two units.
+        if mirrored { law.mirrored(0.0, -4.0 * UNIT) } else { law }
+    }
+
+    /// The law that is worse.
+    pub(super) fn worse(self, mirrored: bool) -> Masses {
+        let law = Masses { scale: self.scale, first: self.first, masses: self.above };
+        if mirrored { law.mirrored(self.beyond, 4.0 * UNIT) } else { law }
     }
 
     /// Adds a cell from index `left` to the next: masses under P and Q with more of P and less of Q than there is,
