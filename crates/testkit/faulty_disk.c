@@ -9,7 +9,7 @@
  *   before, after             SIGKILL, before or after the call
  *   cut                       write half, then SIGKILL
  *
- * With FAULTY_ONLY (open, write, sync, truncate, allocate, rename, unlink, mkdir) calls of that kind alone are counted.
+ * FAULTY_END is the number of a later call before which the process is killed, whatever came before. With FAULTY_ONLY (open, write, sync, truncate, allocate, rename, unlink, mkdir) calls of that kind alone are counted.
  * The call is named on the standard error. Rust and SQLite both call the C library, so both are seen. Shared memory
  * (names that end in -shm) is no disk and is left alone.
  *
@@ -40,7 +40,7 @@ enum { FILES = 4096, RANGES = 1 << 16 };
 static struct { ino_t inode; off_t from, to; } range[RANGES];
 static int ranges;
 static char ours[FILES];
-static long calls, at = -1, struck_before;
+static long calls, at = -1, end, struck_before;
 static int error_code, lasting, half, torn, kill_before, kill_after;
 static const char *folder, *shadow, *only;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,6 +49,7 @@ static void settings(void) {
     if (at >= 0) return;
     const char *text = getenv("FAULTY_AT"), *mode = getenv("FAULTY_MODE");
     at = text ? atol(text) : 0;
+    end = getenv("FAULTY_END") ? atol(getenv("FAULTY_END")) : 0;
     folder = getenv("FAULTY_FOLDER");
     shadow = getenv("FAULTY_SHADOW");
     only = getenv("FAULTY_ONLY");
@@ -82,6 +83,7 @@ static int held(int fd) { return fd >= 0 && fd < FILES && ours[fd]; }
 static int strikes(const char *name) {
     if (only && strcmp(only, name)) return 0;
     long now = ++calls;
+    if (end && now == end) die();
     if (!at || now < at || (now > at && !lasting)) return 0;
     if (now == at && !struck_before++) dprintf(2, "fault %ld %s\n", now, name);
     if (kill_before) die();

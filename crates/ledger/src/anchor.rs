@@ -88,11 +88,12 @@ impl Anchor {
             // One line after the other, so that one of them can be read at any time.
             anchor.write(line, later.unwrap_or(memory))?;
             anchor.file.sync_all()?;
-            if ours.is_none() {
-                anchor.write(1 - line, memory)?;
-                anchor.file.set_len(2 * LINE as u64)?;
-                anchor.file.sync_all()?;
+            if ours.is_some() {
+                return Ok(());
             }
+            anchor.write(1 - line, memory)?;
+            anchor.file.set_len(2 * LINE as u64)?;
+            anchor.file.sync_all()?;
             crate::folder::sync_name(&anchor.path)
         })?;
         Ok(self)

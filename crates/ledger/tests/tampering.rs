@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use demur_accounting::Filter;
 use demur_ledger::anchor::Anchor;
-use demur_ledger::{Book, BudgetName, Charged, Ledger, LedgerError, Location, Options, Receipt, Request};
+use demur_ledger::entry::Sealed;
+use demur_ledger::{
+    Book, BudgetName, Charged, Hash, Ledger, LedgerError, Location, Options, Receipt, Request,
+};
 
 struct Bench {
     folder: tempfile::TempDir,
@@ -303,6 +306,41 @@ fn a_truncated_file_never_makes_a_book_with_less_spent() {
             assert!(!same || damaged.is_empty(), "{length} bytes of ledger.db{damaged} are as good as all");
         }
     }
+}
+
+/// Books start from the last checkpoint, but the chain is verified from its first entry on.
+#[test]
+fn what_lies_before_a_checkpoint_is_verified_too() {
+    let (bench, ledger) = Bench::new();
+    std::thread::scope(|scope| {
+        for thread in 0..64_u64 {
+            let ledger = &ledger;
+            scope.spawn(move || {
+                for key in 0..160_u64 {
+                    ledger
+                        .introduce_key(Hash::of(&(thread * 1000 + key).to_be_bytes()), "one of many")
+                        .unwrap();
+                }
+            });
+        }
+    });
+    drop(ledger);
+    assert_eq!(bench.code(), "opened");
+    let mut checkpoints = 0;
+    let count = |sealed: Sealed| {
+        checkpoints += u64::from(sealed.is_checkpoint());
+        Ok(())
+    };
+    Ledger::entries(&bench.location(), 0, &mut { count }).unwrap();
+    assert_eq!(checkpoints, 1);
+    let file = rusqlite::Connection::open(bench.path("")).unwrap();
+    let spoilt = file.execute(
+        "UPDATE entry SET body = CAST(replace(body, 'first', 'First') AS BLOB) WHERE sequence = 2",
+        [],
+    );
+    assert_eq!(spoilt, Ok(1));
+    drop(file);
+    assert_eq!(bench.code(), "ledger.chain");
 }
 
 /// After every acknowledged entry the anchor remembers it, whichever of two processes wrote it.

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use disk::{Disk, Fault};
 
-const NOTHING: Fault = Fault { at: 0, mode: "", lasting: false, only: None, answers: 0 };
+const NOTHING: Fault = Fault { at: 0, mode: "", lasting: false, only: None, end: 0, answers: 0 };
 /// With answers of this size the log is long enough to be moved while it is in use.
 const LARGE: usize = 900_000;
 
@@ -135,4 +135,38 @@ fn a_log_that_is_moved_survives_failing_writes() {
         // More than the pages of all answers, which are written to the log in two calls each: some were moved.
         assert!((6_000..20_000).contains(&writes), "{writes} writes");
     }
+}
+
+/// What holds after two crashes in a row: how many runs there were.
+fn twice(faults: impl Iterator<Item = Vec<Fault>>) -> u64 {
+    let (mut runs, mut violations) = (0, Vec::new());
+    for faults in faults {
+        let mut disk = Disk::new();
+        for fault in &faults {
+            disk.run(*fault);
+        }
+        for (what, result) in [("power cut", disk.holds_without_power()), ("disk", disk.holds())] {
+            violations.extend(result.err().map(|text| format!("{faults:?}, {what}: {text}")));
+        }
+        runs += 1;
+    }
+    assert!(violations.is_empty(), "{} violations\n{}", violations.len(), violations.join("\n"));
+    runs
+}
+
+/// The second worker finds what the first had not synced, goes on from there, and then the power fails: what it
+/// was told must not rest on what only seemed to be there.
+#[test]
+fn a_power_cut_after_a_kill_breaks_nothing() {
+    let fault = |at| Fault { at, mode: "before", ..NOTHING };
+    let runs = twice((1..238).map(|at| vec![fault(at), fault(2 + at * 7 % 130)]));
+    assert_eq!(runs, 237);
+}
+
+/// A sync fails, the worker opens the ledger again and goes on, and then the power fails.
+#[test]
+fn a_power_cut_after_a_failed_sync_breaks_nothing() {
+    let fault = |at, later| Fault { at, mode: "EIO", only: Some("sync"), end: at + later, ..NOTHING };
+    let runs = twice((1..42).flat_map(|at| (1..8).map(move |later| vec![fault(at, later)])));
+    assert_eq!(runs, 287);
 }

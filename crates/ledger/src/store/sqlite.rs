@@ -1,8 +1,8 @@
 //! [`Sqlite`]: the embedded store, one file.
 //!
 //! **Durability.** Write-ahead log with `synchronous=FULL`: a commit returns after the log has been synced to disk. What is read
-//! when the ledger is opened has been synced too: opening moves the log into the file first, or writes it over itself, so
-//! pages that a failed sync left only in memory are written again. The name of the log is synced by us, because SQLite
+//! when the ledger is opened has been synced too: opening first writes the log over itself and syncs it, so pages
+//! that a failed sync left only in memory reach the disk. The name of the log is synced by us, because SQLite
 //! takes no notice when that fails.
 //!
 //! **Faults.** Every error of SQLite but "busy" is final for this handle.
@@ -114,18 +114,17 @@ impl Sqlite {
     }
 
     /// Makes sure that all that can be read is on disk, and remembers which files these are.
+    ///
+    /// It is not enough to move the log into the file: what is left of the log would hide the newer pages there.
     fn settle(&mut self) -> Result<(), LedgerError> {
-        let numbers = |row: &rusqlite::Row<'_>| Ok([row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?]);
-        let moved = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], numbers);
-        let [busy, pages, moved] = moved.map_err(|error| self.failed("opening", &error))?;
         let known = crate::folder::sync_name(&self.path).and_then(|()| identities(&self.path));
         self.identity = Some(known.map_err(|error| creating(&self.path, &error))?);
-        if busy == 0 && pages == moved {
+        let log = dashed(&self.path, "-wal");
+        if std::fs::metadata(&log).is_ok_and(|log| log.len() == 0) {
             return Ok(());
         }
-        // Somebody still reads an older state, so the log must stay; then it is written over itself.
         self.begin()?;
-        let written = write_again(&dashed(&self.path, "-wal")).map_err(|error| creating(&self.path, &error));
+        let written = write_again(&log).map_err(|error| creating(&self.path, &error));
         self.abandon().and(written)
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Fault {
     pub(crate) lasting: bool,
     /// The kind of calls that count; all, if none is named.
     pub(crate) only: Option<&'static str>,
+    /// A later call, before which the worker is killed; 0 for none.
+    pub(crate) end: u64,
     /// Bytes in an answer.
     pub(crate) answers: usize,
 }
@@ -67,6 +69,7 @@ impl Disk {
         command.env("LD_PRELOAD", library()).env("FAULTY_FOLDER", self.path("disk"));
         command.env("FAULTY_SHADOW", self.path("shadow"));
         command.env("FAULTY_AT", fault.at.to_string()).env("FAULTY_MODE", fault.mode);
+        command.env("FAULTY_END", fault.end.to_string());
         if let Some(kind) = fault.only {
             command.env("FAULTY_ONLY", kind);
         }
