@@ -70,7 +70,7 @@ impl Postgres {
         Ok(Self { url: url.clone(), link, begun: false, lost: false, patience: Some((patience, on_wait)) })
     }
 
-    /// Existing tables, for reading only.
+    /// Existing tables, for reading only: as they are now, whatever is written meanwhile.
     pub fn open_to_read(url: &PostgresUrl) -> Result<Self, LedgerError> {
         let link = Link::connect(url, false)?;
         Ok(Self { url: url.clone(), link, begun: false, lost: false, patience: None })

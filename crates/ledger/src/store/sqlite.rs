@@ -84,9 +84,12 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// An existing file, for reading only.
+    /// An existing file, for reading only: as it is when something is read first, whatever is written meanwhile.
     pub fn open_to_read(path: &Path) -> Result<Self, LedgerError> {
-        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let store = Self::connect(path, flags)?;
+        store.connection.execute_batch("BEGIN").map_err(|error| store.failed("opening", &error))?;
+        Ok(store)
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, LedgerError> {

@@ -1,7 +1,7 @@
 //! What was written is read again as it was, or not at all.
 
 use demur_ledger::entry::Event;
-use demur_ledger::{BudgetName, Hash, Ledger, Location, Options};
+use demur_ledger::{BudgetName, Hash, Ledger, Location, Options, verify};
 
 use crate::place::{EXHAUSTED, Place, answer, code, pure, replayed, request, spend, spent, with_budget};
 
@@ -17,6 +17,9 @@ crate::on_every_store!(
     an_older_copy_is_found_while_the_ledger_is_in_use,
     another_ledger_in_its_place_is_found,
     a_changed_answer_is_not_given,
+    an_answer_is_found_by_its_charge,
+    everything_is_verified_on_request,
+    a_reader_sees_one_moment,
     without_its_anchor_a_ledger_does_not_open,
     an_anchor_without_its_ledger_is_not_forgotten,
     adopting_closes_budgets_when_entries_were_lost,
@@ -140,12 +143,52 @@ fn a_changed_answer_is_not_given(place: &Place) {
     assert!(error.is_broken() && error.code() == "ledger.answer", "{error}");
 }
 
+fn an_answer_is_found_by_its_charge(place: &Place) {
+    drop(seven(place));
+    for (charge, answer) in [(2, Some(b"1".to_vec())), (5, Some(b"2".to_vec())), (3, None), (u64::MAX, None)]
+    {
+        assert_eq!(Ledger::answer(&place.location, charge).unwrap(), answer);
+    }
+}
+
+fn everything_is_verified_on_request(place: &Place) {
+    let book = seven(place).book().unwrap();
+    let report = verify(&place.location).unwrap();
+    assert_eq!((report.book, report.charges, report.releases), (book, 2, 2));
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    place.sql("UPDATE {answer} SET body = x'00' WHERE charge = 5");
+    let report = verify(&place.location).unwrap();
+    assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+}
+
+/// Otherwise an answer that is recorded in the middle of a verification would belong to no release that was seen.
+fn a_reader_sees_one_moment(place: &Place) {
+    let ledger = seven(place);
+    let mut reader = place.reader();
+    let mut entries = 0;
+    let mut count = |_| {
+        entries += 1;
+        Ok(())
+    };
+    reader.read(0, &mut count).unwrap();
+    answer(&ledger, request("0.1"), b"later");
+    reader.read(0, &mut count).unwrap();
+    let mut answers = Vec::new();
+    let mut list = |charge, _: &[u8]| {
+        answers.push(charge);
+        Ok(())
+    };
+    reader.answers(0..u64::MAX, &mut list).unwrap();
+    assert_eq!((entries, answers), (14, vec![2, 5]));
+    assert!(reader.begin().is_err());
+}
+
 fn without_its_anchor_a_ledger_does_not_open(place: &Place) {
     drop(seven(place));
     std::fs::remove_file(place.anchor()).unwrap();
     assert_eq!(place.refusal(), "ledger.anchor.missing");
     assert_eq!(Ledger::look(&place.location).unwrap_err().code(), "ledger.anchor.missing");
-    std::fs::write(place.anchor(), "").unwrap();
+    std::fs::write(place.anchor(), "nothing of use\n".repeat(40)).unwrap();
     assert_eq!(place.refusal(), "ledger.anchor.damaged");
 }
 

@@ -70,6 +70,15 @@ impl Place {
         }
     }
 
+    /// The store as a reader has it.
+    pub(crate) fn reader(&self) -> Box<dyn Store> {
+        match &self.location {
+            Location::Sqlite(path) => Box::new(Sqlite::open_to_read(path).unwrap()),
+            #[cfg(feature = "postgres")]
+            Location::Postgres(url) => Box::new(demur_ledger::store::Postgres::open_to_read(url).unwrap()),
+        }
+    }
+
     pub(crate) fn entries(&self) -> Vec<(Position, Entry)> {
         let mut entries = Vec::new();
         let mut add = |sealed: demur_ledger::entry::Sealed| {

@@ -28,6 +28,12 @@ SET client_min_messages = warning; SET statement_timeout = 0; SET idle_in_transa
 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;
 ";
 
+/// A reader sees one moment for as long as it likes: it holds nobody up.
+const READER: &str = "
+SET idle_in_transaction_session_timeout = 0;
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+";
+
 const READ: &str = "SELECT sequence, hash, body FROM demur.entry WHERE sequence >= $1 ORDER BY sequence";
 
 const ANSWERS: &str =
@@ -70,7 +76,7 @@ impl Link {
         check_version(url, &session)?;
         match to_write {
             true => check_durability(url, &session)?,
-            false => session.run("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY").map_err(failed)?,
+            false => session.run(READER).map_err(failed)?,
         }
         let prepare = |sql| session.ask(|client| client.prepare(sql)).map_err(failed);
         let (read, find) = (prepare(READ)?, prepare(FIND)?);
