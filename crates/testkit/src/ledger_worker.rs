@@ -92,7 +92,7 @@ impl Worker {
     pub fn roam(mut self, seed: u64, round: u64, steps: u64, budget: u64) {
         self.create(budget);
         let mut words = Seeded::new(seed);
-        let both = words.word() % 2 == 0;
+        let both = words.word().is_multiple_of(2);
         for step in 0..steps {
             match words.word() % 16 {
                 0 => self.raise(budget + words.word() % 8),
