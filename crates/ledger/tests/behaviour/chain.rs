@@ -188,7 +188,10 @@ fn without_its_anchor_a_ledger_does_not_open(place: &Place) {
     std::fs::remove_file(place.anchor()).unwrap();
     assert_eq!(place.refusal(), "ledger.anchor.missing");
     assert_eq!(Ledger::look(&place.location).unwrap_err().code(), "ledger.anchor.missing");
-    std::fs::write(place.anchor(), "nothing of use\n".repeat(40)).unwrap();
+    // Less than a line is what a creation that was cut short leaves behind.
+    std::fs::write(place.anchor(), "").unwrap();
+    assert_eq!(place.refusal(), "ledger.anchor.missing");
+    std::fs::write(place.anchor(), "not an anchor ".repeat(40)).unwrap();
     assert_eq!(place.refusal(), "ledger.anchor.damaged");
 }
 

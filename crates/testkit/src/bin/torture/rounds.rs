@@ -51,8 +51,10 @@ impl Rounds {
     pub(crate) fn run(mut self) -> Result<(), String> {
         let (start, mut told) = (Instant::now(), Instant::now());
         let mut first = 0;
+        // A place that was given has one ledger.
+        let life = if self.place.is_some() { self.rounds } else { LIFE };
         while first < self.rounds && self.violations.is_empty() {
-            let last = self.rounds.min(first + LIFE);
+            let last = self.rounds.min(first + life);
             self.life(first, last)?;
             first = last;
             if told.elapsed() > Duration::from_secs(10) {
@@ -88,7 +90,7 @@ impl Rounds {
         let place = self.place.clone().unwrap_or(own);
         let mut witness = Witness::default();
         for round in first..last {
-            self.round(&place, round - first, &mut witness)?;
+            self.round(&place, round - first, BUDGET * (last - first).div_ceil(LIFE), &mut witness)?;
             // Not after every round: a ledger must also survive workers that find what killed ones left behind.
             if round + 1 == last || self.words.word().is_multiple_of(4) {
                 match self.check(&place, &mut witness) {
@@ -118,12 +120,18 @@ impl Rounds {
     }
 
     /// Workers start, most of them are killed, and what they said is heard.
-    fn round(&mut self, place: &Location, round: u64, witness: &mut Witness) -> Result<(), String> {
+    fn round(
+        &mut self,
+        place: &Location,
+        round: u64,
+        budget: u64,
+        witness: &mut Witness,
+    ) -> Result<(), String> {
         let mut workers = Vec::new();
         let start = Instant::now();
         for name in 0..WORKERS {
             let seed = self.words.word();
-            let numbers = [seed, round, STEPS, BUDGET].map(|number| number.to_string());
+            let numbers = [seed, round, STEPS, budget].map(|number| number.to_string());
             let child = Command::new(&self.program)
                 .args(["work", &place.to_string(), &format!("w{name}")])
                 .args(numbers)
