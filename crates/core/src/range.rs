@@ -222,8 +222,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_fraction_is_the_double(value in proptest::num::f64::POSITIVE | proptest::num::f64::NORMAL) {
-            prop_assert_eq!(exact(value), Rational::try_from(value).unwrap());
+        fn the_fraction_is_nearest_to_the_double(value in proptest::num::f64::POSITIVE | proptest::num::f64::NORMAL) {
+            // Nearer than half a unit: the doubles around the fraction are the value and one of its neighbours.
+            let fraction = exact(value);
+            prop_assert!(fraction.to_f64_down() == value || fraction.to_f64_up() == value);
+            let half_unit = |other: f64| &(&dyadic(other) - &dyadic(value)).abs() * &Rational::new(1, 2);
+            let nearest = half_unit(value.next_down()).max(half_unit(value.next_up()));
+            prop_assert!((&fraction - &dyadic(value)).abs() <= nearest);
+            prop_assert_eq!(dyadic(value), Rational::try_from(value).unwrap());
+        }
+
+        #[test]
+        fn the_fraction_is_the_decimal_that_was_written(digits in 1u64..1_000_000_000_000_000, places in 0i32..20) {
+            let text = format!("{digits}e-{places}");
+            prop_assert_eq!(exact(text.parse().unwrap()), text.parse::<Rational>().unwrap());
         }
     }
 

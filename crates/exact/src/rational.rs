@@ -169,7 +169,7 @@ impl Rational {
         self.directed(false)
     }
 
-    /// The nearest double, for people and plots.
+    /// A double next to it, for people and plots.
     pub fn to_f64(&self) -> f64 {
         self.0.to_f64_fast()
     }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use crate::book::Book;
+use crate::chain;
 use crate::entry::{BudgetName, Charge, Event, Release, Sealed};
 use crate::ledger::present;
 use crate::location::Location;
@@ -42,9 +43,7 @@ pub fn verify(location: &Location) -> Result<Report, LedgerError> {
         return Err(LedgerError::broken("ledger.chain", "the ledger is empty: its first entry is missing"));
     };
     if !anchored || memory.ledger != book.ledger() {
-        let text =
-            format!("the anchor remembers entry {}, which is not in this ledger", memory.position.sequence);
-        return Err(LedgerError::broken("ledger.rollback", text));
+        return Err(chain::rollback(memory.position.sequence, book.head().sequence + 1));
     }
     store.answers(0..u64::MAX, &mut |charge, bytes| {
         check.answer(charge, bytes);
