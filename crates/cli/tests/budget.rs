@@ -268,7 +268,7 @@ fn the_readme_can_be_typed() {
     let (_, section) = readme.split_once("## Budgets").unwrap();
     let section = section.split("\n## ").next().unwrap();
     let commands: Vec<&str> = section.split('`').filter(|text| text.starts_with("demur ")).collect();
-    assert_eq!(commands.len(), 10);
+    assert_eq!(commands.len(), 12);
     let folder = folder();
     for command in commands {
         let words: Vec<&str> = command.split('\'').collect();

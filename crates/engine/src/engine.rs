@@ -10,6 +10,8 @@
 //! **After the charge** every failure is one constant sentence, and the charge stands: a refund, or a reason, would depend on
 //! the data.
 
+use std::sync::OnceLock;
+
 use demur_ledger::{Charged, Hash, Ledger, Location, Options, Receipt};
 use demur_noise::Entropy;
 
@@ -24,6 +26,8 @@ pub struct Engine {
     ledger: Ledger,
     key: Key,
     software: String,
+    /// Set once the ledger is known to know the key.
+    introduced: OnceLock<()>,
 }
 
 /// What was released, now or earlier.
@@ -41,11 +45,7 @@ impl Engine {
         let software = options.software.clone();
         let ledger = Ledger::open(location, options)?;
         let key = Key::at(&location.key())?;
-        // A certificate is worth something when the ledger knows the key that signed it.
-        if !ledger.book()?.keys().contains(&key.public()) {
-            ledger.introduce_key(key.public(), "signs certificates from here on")?;
-        }
-        Ok(Self { ledger, key, software })
+        Ok(Self { ledger, key, software, introduced: OnceLock::new() })
     }
 
     /// Introduces a new signing key, and gives its public half.
@@ -94,6 +94,7 @@ impl Engine {
         if private.loss() != *receipt.loss() {
             return Err(EngineError::after_the_charge());
         }
+        self.introduce_key()?;
         let published =
             Entropy::from_os().map_err(|_| EngineError::after_the_charge()).and_then(|mut entropy| {
                 private.publish(&mut entropy).map_err(|_| EngineError::after_the_charge())
@@ -101,5 +102,16 @@ impl Engine {
         let certificate = Certificate::sign(question, &receipt, published, &self.software, &self.key)?;
         self.ledger.record(receipt, certificate.text()?.as_bytes())?;
         Ok(certificate)
+    }
+
+    /// A certificate is worth something when the ledger knows the key that signed it, before it is released.
+    fn introduce_key(&self) -> Result<(), EngineError> {
+        if self.introduced.get().is_none() {
+            if !self.ledger.book()?.keys().contains(&self.key.public()) {
+                self.ledger.introduce_key(self.key.public(), "signs certificates from here on")?;
+            }
+            let _ = self.introduced.set(());
+        }
+        Ok(())
     }
 }

@@ -162,7 +162,11 @@ fn chain(certificate: &Certificate, location: &Location, findings: &mut Findings
         "the budget was what it says when it was charged",
         "the budget was another one when it was charged",
     );
-    findings.add(seen.key, "its key stands in the ledger", "its key does not stand in the ledger");
+    findings.add(
+        seen.key,
+        "its key stood in the ledger when it was released",
+        "its key did not stand in the ledger when it was released",
+    );
     findings.add(
         seen.release,
         "the ledger released exactly this certificate for it",
@@ -195,8 +199,8 @@ impl Seen<'_> {
             Event::Create(create) if whole(&create.name) => self.rule = Some(create.filter.rule().clone()),
             Event::Raise(raise) if whole(&raise.name) => self.rule = Some(raise.filter.rule().clone()),
             Event::Key(key) => {
-                self.key |=
-                    certificate.signature.as_ref().is_some_and(|signature| signature.key == key.public);
+                self.key |= !self.release
+                    && certificate.signature.as_ref().is_some_and(|signature| signature.key == key.public);
             }
             Event::Charge(charge) if sequence == certificate.charge.sequence => self.charge = Some(charge),
             Event::Release(release) if release.charge == certificate.charge.sequence => {
