@@ -3,6 +3,7 @@
 use demur_core::PrivacyLoss;
 use demur_exact::Rational;
 
+use crate::crowd::Crowd;
 use crate::law::Terms;
 use crate::way::Way;
 use crate::{AccountingError, Answer, Bounds, Method, classical, renyi};
@@ -25,6 +26,8 @@ pub struct Account {
     ways: Vec<Way>,
     /// ε of pure privacy, where there is one and it is a fraction.
     pure: Option<Rational>,
+    /// The group it is about, where its people are sampled.
+    crowd: Option<Crowd>,
 }
 
 /// What is asked.
@@ -43,12 +46,13 @@ pub(crate) const NOTHING: f64 = 1e-300;
 impl Account {
     /// The account of a loss.
     pub fn of(loss: &PrivacyLoss) -> Result<Self, AccountingError> {
-        Ok(Self { pure: loss.pure_epsilon(), ..Self::of_terms(Terms::of(loss)?) })
+        let (pure, crowd) = (loss.pure_epsilon(), Crowd::of(loss)?);
+        Ok(Self { pure, crowd, ..Self::of_terms(Terms::of(loss)?) })
     }
 
     pub(crate) fn of_terms(terms: Terms) -> Self {
         let reversed = (!terms.symmetric()).then(|| Way::new(terms.reversed()));
-        Self { ways: std::iter::once(Way::new(terms)).chain(reversed).collect(), pure: None }
+        Self { ways: std::iter::once(Way::new(terms)).chain(reversed).collect(), pure: None, crowd: None }
     }
 
     /// With the person removed.
@@ -144,7 +148,11 @@ impl Account {
             };
             worst = worst.max(bounds);
         }
-        let (method, reason) = used;
+        let (method, mut reason) = used;
+        if let Some(bound) = self.crowd.as_ref().and_then(|crowd| crowd.below(question, worst.upper)) {
+            worst = Bounds::new(0.0, bound);
+            reason = "the group costs no more than its people one after the other";
+        }
         Ok(Answer { bounds: self.honest(worst), method, reason: reason.to_owned() })
     }
 

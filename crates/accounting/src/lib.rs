@@ -28,6 +28,7 @@ mod bent;
 mod bounds;
 pub mod calibrate;
 mod classical;
+mod crowd;
 mod decay;
 mod error;
 mod filter;
