@@ -52,11 +52,22 @@ pub(crate) struct Nodes {
 }
 
 /// Some nodes; where there are fewer, the rest have weight 0.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Block {
     losses: [f64; LANES],
     weights: [f64; LANES],
+    /// ln of each weight, for those that are too small for a double until they are multiplied by e^(cL).
+    logs: [f64; LANES],
     scales: [f64; LANES],
+}
+
+impl Block {
+    const NOTHING: Self = Self {
+        losses: [0.0; LANES],
+        weights: [0.0; LANES],
+        logs: [f64::NEG_INFINITY; LANES],
+        scales: [0.0; LANES],
+    };
 }
 
 impl Nodes {
@@ -83,19 +94,20 @@ impl Nodes {
     }
 
     fn push(&mut self, loss: f64, weight: f64, scale: f64) {
-        let lane = self.count % LANES;
-        if lane == 0 {
-            self.blocks.push(Block::default());
-        }
-        if let Some(block) = self.blocks.last_mut() {
-            (block.losses[lane], block.weights[lane], block.scales[lane]) = (loss, weight, scale);
-        }
-        self.count += 1;
+        self.push_log(loss, (weight, libm::log(weight)), scale);
     }
 
-    /// Each loss with its weight.
-    fn losses(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.blocks.iter().flat_map(|block| block.losses.into_iter().zip(block.weights))
+    /// A node whose weight is known by its logarithm too.
+    fn push_log(&mut self, loss: f64, (weight, log): (f64, f64), scale: f64) {
+        let lane = self.count % LANES;
+        if lane == 0 {
+            self.blocks.push(Block::NOTHING);
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            (block.losses[lane], block.weights[lane]) = (loss, weight);
+            (block.logs[lane], block.scales[lane]) = (log, scale);
+        }
+        self.count += 1;
     }
 }
 
@@ -120,5 +132,28 @@ mod tests {
             seen = seen.max(missed);
         }
         assert!(seen > 1e-9, "a coarse rule must miss something, but missed {seen}");
+    }
+
+    /// K(c) = E_Q[r^(c+1)] = Σ C(n, k)·q^k·(1 − q)^(n−k)·e^(k(k−1)μ²/2) for n = c + 1: a few far outputs, of probabilities
+    /// no double can hold, are all that counts.
+    #[test]
+    fn what_is_likely_only_when_tilted_is_not_lost() {
+        let (rate, n) = (1e-6f64, 117u32);
+        let base = Base::Gaussian { mu_squared: Rational::new(1, 4) };
+        let law = Law { base, sampling: Some(Sampling { rate, direction: Direction::Remove }) };
+        let (mut log_choices, mut logs) = (0.0, vec![]);
+        for k in 0..=n {
+            let (k, n) = (f64::from(k), f64::from(n));
+            logs.push(log_choices + k * rate.ln() + (n - k) * (-rate).ln_1p() + k * (k - 1.0) / 8.0);
+            log_choices += ((n - k) / (k + 1.0)).ln();
+        }
+        let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let exact = largest + logs.iter().map(|log| (log - largest).exp()).sum::<f64>().ln();
+        let tilt = f64::from(n - 1);
+        for most in [tilt, 2.0 * tilt] {
+            let reach = Reach { tilt: most, frequency: 0.0, tolerance: 1e-12 };
+            let found = Nodes::of(&law, reach).moments(tilt).log_moment();
+            assert!(exact > 60.0 && (found / exact - 1.0).abs() < 1e-9, "{found} for {exact}");
+        }
     }
 }

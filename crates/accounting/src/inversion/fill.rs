@@ -37,13 +37,19 @@ impl Fill<'_> {
         Some(self.sum.terms.iter().map(tilted).collect())
     }
 
+    /// 1 + |z| at a frequency: as many times what nodes miss their moments may be off.
+    fn size(&self, frequency: f64) -> f64 {
+        1.0 + self.line.tilt + frequency
+    }
+
     /// The nodes that matter, in blocks of doubling frequency and falling precision; true when all
     /// further ones seem negligible.
     pub(super) fn near(&mut self, first: f64) -> Option<bool> {
         let uses = self.sum.uses().max(1.0) * self.sum.terms.len().max(1) as f64;
         let (mut frequency, mut log_fallen) = (first, 0.0f64);
         loop {
-            let tolerance = (1e-15 / uses * (-log_fallen).exp()).clamp(1e-19, 1e-3 / uses);
+            let coarsest = 1e-3 / (uses * self.size(frequency));
+            let tolerance = (1e-15 / uses * (-log_fallen).exp()).min(coarsest).max(1e-19);
             let begin = self.line.nodes.len();
             let last = ((frequency / self.line.step) as usize + 1).min(self.last);
             let laws = self.laws(frequency, tolerance, last.saturating_sub(begin) as f64)?;
@@ -85,7 +91,8 @@ impl Fill<'_> {
         while index <= last {
             frequency = (2.0 * frequency).min(last as f64 * step);
             let block = ((frequency / step) as usize).clamp(index, last);
-            let laws = self.laws(frequency, 1e-2 / uses, (block - index) as f64 / 4.0)?;
+            let tolerance = (1e-2 / (uses * self.size(frequency))).max(1e-19);
+            let laws = self.laws(frequency, tolerance, (block - index) as f64 / 4.0)?;
             while index <= block {
                 let y = index as f64 * step;
                 let angles: Vec<_> =

@@ -122,14 +122,17 @@ impl<'a> RealMoments<'a> {
 pub(super) fn place(real: &mut RealMoments<'_>, saddle: Saddle) -> Option<(f64, f64, (f64, f64))> {
     const PRICE: f64 = 3.0;
     let height = |at: Saddle| at.log_moment - at.tilt * saddle.epsilon - (at.tilt * (at.tilt + 1.0)).ln();
-    let bounds = bounds_beyond(real, saddle.tilt);
+    let mut bounds = bounds_beyond(real, saddle.tilt).to_vec();
     let mut best: Option<(f64, f64, (f64, f64))> = None;
     for factor in [1.0, 0.85, 0.7, 0.6, 0.5] {
         let here = if factor == 1.0 { saddle } else { real.at(factor * saddle.tilt) };
         if height(here) > height(saddle) + PRICE {
             break;
         }
-        let Some((distance, beyond)) = spacing(&bounds, here.tilt, saddle) else { continue };
+        let found = spacing(&bounds, here.tilt, saddle);
+        // Further to the left this place is one to look from.
+        bounds.push((real.log_moment_up(here.tilt), here.tilt));
+        let Some((distance, beyond)) = found else { continue };
         // No line can do with less than this; where little more is needed, look no further.
         let least = -(saddle.log_delta + (GOAL / 4.0).ln()) / here.tilt;
         if factor == 1.0 && distance <= 1.5 * least {

@@ -19,7 +19,7 @@
 
 use num_complex::Complex64;
 
-use super::exponential::{Growth, LARGEST, growth, growth_anywhere};
+use super::exponential::{Growth, growth, growth_anywhere};
 use super::fused::{Loop, run};
 use super::{Block, LANES, Nodes, UNIT};
 
@@ -84,24 +84,28 @@ impl Nodes {
     fn sums(&self, tilt: f64, mut heavy: impl FnMut(usize, [f64; LANES])) -> (f64, [f64; 5]) {
         let losses = self.blocks.iter().flat_map(|block| block.losses);
         let largest = losses.fold(0.0, |most, loss| loss.abs().max(most));
-        if largest * tilt.max(1.0) < LARGEST {
+        if largest * tilt.max(1.0) < PLAIN {
             let sums = run(Plain { blocks: &self.blocks, tilt, heavy: &mut heavy });
             if sums[0] < LARGE.exp() {
                 return (0.0, sums);
             }
         }
         let log_scale = self.log_scale(tilt);
-        let large = |loss: f64, weight: f64| Term::large(tilt, log_scale, loss, weight);
+        let large = |loss: f64, weight: (f64, f64)| Term::large(tilt, log_scale, loss, weight);
         (log_scale, add_up(&self.blocks, large, heavy))
     }
 
     /// ln of a number to divide by where e^(cL) is too large for a double; else 0.
     fn log_scale(&self, tilt: f64) -> f64 {
-        let logs = self.losses().map(|(loss, weight)| weight.ln() + tilt * loss);
+        let nodes = self.blocks.iter().flat_map(|block| block.losses.into_iter().zip(block.logs));
+        let logs = nodes.map(|(loss, log)| log + tilt * loss);
         let largest = logs.fold(f64::NEG_INFINITY, f64::max);
         if largest > LARGE { largest } else { 0.0 }
     }
 }
+
+/// Up to this |cL| a weight that is no full double stays negligible.
+const PLAIN: f64 = 600.0;
 
 /// Where K(c) is above e to this, it is divided by something.
 const LARGE: f64 = 200.0;
@@ -129,12 +133,12 @@ impl Term {
     }
 
     /// Where e^(cL) may be too large for a double.
-    fn large(tilt: f64, log_scale: f64, loss: f64, weight: f64) -> Self {
+    fn large(tilt: f64, log_scale: f64, loss: f64, (weight, log): (f64, f64)) -> Self {
         let (t, down) = (tilt * loss, growth_anywhere(-loss));
         if t <= 300.0 && log_scale == 0.0 {
             return Self::new(tilt, loss, weight, growth_anywhere(t), down);
         }
-        let heavy = libm::exp(weight.ln() + t - log_scale);
+        let heavy = libm::exp(log + t - log_scale);
         if log_scale > 0.0 {
             // Terms are summed as they are: their errors are of first order.
             return Self { heavy, excess: heavy, drift: heavy * loss, steepness: heavy };
@@ -161,7 +165,7 @@ impl<F: FnMut(usize, [f64; LANES])> Loop for Plain<'_, F> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) -> [f64; 5] {
         let Self { blocks, tilt, heavy } = self;
-        let term = |loss: f64, weight: f64| {
+        let term = |loss: f64, (weight, _): (f64, f64)| {
             Term::new(tilt, loss, weight, growth::<FUSED>(tilt * loss), growth::<FUSED>(-loss))
         };
         add_up(blocks, term, heavy)
@@ -172,7 +176,7 @@ impl<F: FnMut(usize, [f64; LANES])> Loop for Plain<'_, F> {
 #[inline(always)]
 fn add_up(
     blocks: &[Block],
-    term: impl Fn(f64, f64) -> Term,
+    term: impl Fn(f64, (f64, f64)) -> Term,
     mut heavy: impl FnMut(usize, [f64; LANES]),
 ) -> [f64; 5] {
     let mut sums = [[0.0; LANES]; 5];
@@ -180,7 +184,7 @@ fn add_up(
         let mut weights = [0.0; LANES];
         for lane in 0..LANES {
             let loss = block.losses[lane];
-            let term = term(loss, block.weights[lane]);
+            let term = term(loss, (block.weights[lane], block.logs[lane]));
             weights[lane] = term.heavy;
             sums[0][lane] += term.excess;
             sums[1][lane] += term.drift;
@@ -232,7 +236,8 @@ impl Moments {
         let moment = 1.0 + self.excess;
         let (re, im) = (moment - versine, sine + frequency * self.drift);
         let modulus = (re * re + im * im).sqrt();
-        (modulus + self.error(frequency)) / (moment - self.error(0.0))
+        let least = moment - self.error(0.0);
+        if least > 0.0 { (modulus + self.error(frequency)) / least } else { 1.0 }
     }
 
     /// The standard deviation of the tilted loss is at most this.

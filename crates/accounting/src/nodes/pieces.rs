@@ -44,8 +44,9 @@ pub(super) fn nodes(pieces: &Pieces, sampling: Option<&Sampling>, reach: Reach) 
             nodes.push(loss, probability, 2.0 * loss.abs());
         }
     }
-    for weight in nodes.blocks.iter_mut().flat_map(|block| &mut block.weights) {
-        *weight /= finite;
+    for block in &mut nodes.blocks {
+        block.weights = block.weights.map(|weight| weight / finite);
+        block.logs = block.logs.map(|log| log - libm::log(finite));
     }
     nodes.missing = missing / finite;
     // What Q has on finite losses: all, but where the person is added the part that is P's alone.

@@ -55,6 +55,8 @@ struct Noise {
 struct Place {
     loss: f64,
     weight: f64,
+    /// ln of the weight, but for a factor that is the same for all.
+    log: f64,
     /// The weight times e^(cL), for the largest c.
     heavy: f64,
     scale: f64,
@@ -77,6 +79,7 @@ impl Noise {
         Place {
             loss,
             weight,
+            log,
             heavy: weight * growth::<FUSED>(tilt * loss).whole,
             scale: self.scale(x, loss, slope),
             furthest,
@@ -88,8 +91,9 @@ impl Noise {
         let (log_ratio, slope) = ratio(self.mu, self.rate, x);
         let (log, loss) = self.seen(x, log_ratio);
         let weight = self.step * INVERSE_ROOT_TWO_PI * libm::exp(log);
-        let heavy = if weight > 0.0 { weight * libm::exp(tilt * loss) } else { 0.0 };
-        Place { loss, weight, heavy, scale: self.scale(x, loss, slope), furthest: 0.0 }
+        // The weight alone may be too small for a double.
+        let heavy = self.step * INVERSE_ROOT_TWO_PI * libm::exp(log + tilt * loss);
+        Place { loss, weight, log, heavy, scale: self.scale(x, loss, slope), furthest: 0.0 }
     }
 
     /// ln of the density (but for a constant), and the loss.
@@ -123,27 +127,28 @@ impl Loop for Places {
         let Self { law, first, last, reach } = self;
         let mut nodes = Nodes { missing: reach.tolerance, ..Nodes::default() };
         let negligible = 1e-3 * reach.tolerance;
+        let factor = libm::log(law.step * INVERSE_ROOT_TWO_PI);
         for begin in (first..=last).step_by(LANES) {
             let place = |lane: usize| (begin as f64 + lane as f64) * law.step;
             let (mut losses, mut weights, mut scales) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-            let (mut heavy, mut furthest) = ([0.0; LANES], [0.0; LANES]);
+            let (mut logs, mut heavy, mut furthest) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
             for lane in 0..LANES {
                 let found = law.at::<FUSED>(place(lane), reach.tilt);
                 (losses[lane], weights[lane], scales[lane]) = (found.loss, found.weight, found.scale);
-                (heavy[lane], furthest[lane]) = (found.heavy, found.furthest);
+                (logs[lane], heavy[lane], furthest[lane]) = (found.log, found.heavy, found.furthest);
             }
             for lane in 0..LANES.min((last - begin) as usize + 1) {
                 let (loss, weight, scale) = (losses[lane], weights[lane], scales[lane]);
-                let (heavy, furthest) = (heavy[lane], furthest[lane]);
+                let (log, heavy, furthest) = (logs[lane], heavy[lane], furthest[lane]);
                 let found = if furthest <= LARGEST {
-                    Place { loss, weight, heavy, scale, furthest }
+                    Place { loss, weight, log, heavy, scale, furthest }
                 } else {
                     law.anywhere(place(lane), reach.tilt)
                 };
                 if found.weight.max(found.heavy) < negligible {
                     nodes.missing += 4.0 * negligible;
                 } else {
-                    nodes.push(found.loss, found.weight, found.scale);
+                    nodes.push_log(found.loss, (found.weight, found.log + factor), found.scale);
                 }
             }
         }
