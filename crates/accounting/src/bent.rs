@@ -14,7 +14,7 @@
 //! straight panels and ends with a vertical ray.
 //!
 //! **Panels.** A Gauss–Legendre rule on each. Its error needs a bound on the integrand in an ellipse; that lies in a
-//! rectangle, and ln of the [bound on |K|](line) is convex, so the four corners of the rectangle have it.
+//! rectangle, and ln of the [bound on |K|](mod@line) is convex, so the four corners of the rectangle have it.
 //!
 //! **Ray.** On a line where Im Λ ≥ 0 the bound on |K(w)| falls as Im w grows, and 1/|w(w − 1)| ≤ 1/(Im w)²: what is
 //! beyond b is at most the bound there, over πb.

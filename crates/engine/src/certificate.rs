@@ -5,7 +5,7 @@
 //!
 //! **What it depends on.** The question, the policy and the ledger; of the data, the released values alone.
 //!
-//! **How it is checked.** [`verify`] recomputes the promise from the mechanisms, without believing the numbers that stand in it.
+//! **How it is checked.** [`verify()`] recomputes the promise from the mechanisms, without believing the numbers that stand in it.
 
 mod verify;
 

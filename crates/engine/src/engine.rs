@@ -5,7 +5,7 @@
 //! ```
 //!
 //! **Guarantee.** Nothing is computed before the charge is on disk, nothing is shown before the answer is. Raw results become public in
-//! [`release`] alone, which consumes the ledger's receipt and checks that what it publishes costs what was charged.
+//! [`Engine::release`] alone, which consumes the ledger's receipt and checks that what it publishes costs what was charged.
 //!
 //! **After the charge** every failure is one constant sentence, and the charge stands: a refund, or a reason, would depend on
 //! the data.

@@ -5,7 +5,7 @@ use demur_noise::{Entropy, Exponential, Mechanism, NoiseError, RandomizedRespons
 
 /// A raw result together with the mechanism that makes it public.
 ///
-/// Cost and noise belong to one value, so they cannot disagree; [`release`](crate::release) checks that the cost
+/// Cost and noise belong to one value, so they cannot disagree; the engine checks that the cost
 /// is what was charged. Types of other rooms cannot be private: this one alone decides what becomes public.
 pub trait Private: sealed::Sealed {
     /// What publishing it costs.
