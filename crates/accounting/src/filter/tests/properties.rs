@@ -50,7 +50,8 @@ proptest! {
         }
     }
 
-    /// A composition costs what its parts cost, up to one unit for each payment.
+    /// A composition costs what its parts cost, up to one unit for each payment and the rounding of a product:
+    /// equal parts are counted together, and three times a double is rounded up once.
     #[test]
     fn paying_together_costs_what_paying_apart_costs(losses in proptest::collection::vec(any_loss(), 1..8)) {
         let together = losses.iter().cloned().reduce(PrivacyLoss::compose).unwrap();
@@ -58,7 +59,7 @@ proptest! {
             let (Ok(once), Ok(apart)) = (filter.cost(&together), losses.iter().map(|loss| filter.cost(loss)).collect::<Result<Vec<_>, _>>()) else { continue };
             for index in 0..once.amounts.len() {
                 let sum: u128 = apart.iter().map(|cost| cost.amounts[index].0).sum();
-                prop_assert!(once.amounts[index].0.abs_diff(sum) <= 64);
+                prop_assert!(once.amounts[index].0.abs_diff(sum) <= 64 + (sum >> 50));
             }
             prop_assert!(once.delta.0.abs_diff(apart.iter().map(|cost| cost.delta.0).sum()) <= 64);
         }
