@@ -19,6 +19,7 @@ use crate::EngineError;
 use crate::canonical;
 use crate::key::Key;
 use crate::question::{Question, Term};
+use crate::table::Heading;
 
 pub use verify::{Finding, Verdict, verify};
 
@@ -56,6 +57,9 @@ pub struct Certificate {
     pub ledger: Hash,
     /// The entry that was charged, and the head of the chain at that moment.
     pub charge: Position,
+    /// How the released values are to be read, if they are a table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<Heading>,
     /// What was released.
     pub released: Vec<String>,
     /// Which software made it.
@@ -122,6 +126,7 @@ impl Certificate {
             budget: BudgetPromise { name: budget.name.budget.clone(), rule },
             ledger: receipt.ledger(),
             charge: receipt.position(),
+            columns: question.columns.clone(),
             released,
             software: software.to_owned(),
             signature: None,

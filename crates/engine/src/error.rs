@@ -9,12 +9,23 @@ use demur_ledger::LedgerError;
 pub struct EngineError {
     code: &'static str,
     text: String,
+    hint: Option<String>,
     refusal: bool,
 }
 
 impl EngineError {
     pub(crate) fn new(code: &'static str, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), refusal: false }
+        Self { code, text: text.into(), hint: None, refusal: false }
+    }
+
+    /// Something that the policy does not allow.
+    pub(crate) fn refused(code: &'static str, text: impl Into<String>) -> Self {
+        Self { refusal: true, ..Self::new(code, text) }
+    }
+
+    /// What to do instead.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
     }
 
     /// What is said of any failure after the charge: always the same, because why it failed may depend on the data.
@@ -27,6 +38,11 @@ impl EngineError {
     /// The name of this error; it never changes, the sentence may.
     pub fn code(&self) -> &'static str {
         self.code
+    }
+
+    /// What to do instead, if we know.
+    pub fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// Whether the budget or its rules said no; then nothing was charged.
@@ -45,12 +61,19 @@ impl std::error::Error for EngineError {}
 
 impl From<LedgerError> for EngineError {
     fn from(error: LedgerError) -> Self {
-        Self { code: error.code(), text: error.to_string(), refusal: error.is_refusal() }
+        Self { refusal: error.is_refusal(), ..Self::new(error.code(), error.to_string()) }
     }
 }
 
 impl From<demur_accounting::AccountingError> for EngineError {
     fn from(error: demur_accounting::AccountingError) -> Self {
         Self::new(error.code(), error.to_string())
+    }
+}
+
+impl From<demur_plan::PlanError> for EngineError {
+    fn from(error: demur_plan::PlanError) -> Self {
+        let hint = error.advice().map(str::to_owned);
+        Self { refusal: error.is_refusal(), hint, ..Self::new(error.code(), error.to_string()) }
     }
 }

@@ -6,17 +6,30 @@
 //!
 //! Never here: networks, the reading of arguments, a price that is not the mechanism's own.
 
+pub mod backend;
 mod canonical;
 mod certificate;
 mod engine;
 mod error;
+mod estimate;
 mod key;
+mod postprocess;
 mod private;
+mod project;
+mod query;
 mod question;
+mod quote;
+mod table;
+mod tallied;
 
+pub use backend::{Backend, Embedded, stored_columns};
 pub use certificate::{Certificate, Finding, Promise, Signature, Verdict, verify};
 pub use engine::{Answer, Engine};
 pub use error::EngineError;
 pub use key::Key;
 pub use private::{Choices, Numbers, Private, Responses};
+pub use project::Project;
+pub use query::SCRATCH;
 pub use question::{Question, Term};
+pub use quote::{Ask, Explained, ExplainedItem, ExplainedStatistic, Quote};
+pub use table::{Cell, Heading, Table};

@@ -1,7 +1,9 @@
 //! [`Private`]: a result nobody may see before it was paid for and made noisy.
 
 use demur_core::PrivacyLoss;
-use demur_noise::{Entropy, Exponential, Mechanism, NoiseError, RandomizedResponse};
+use demur_noise::{Entropy, Exponential, Mechanism, RandomizedResponse};
+
+use crate::EngineError;
 
 /// A raw result together with the mechanism that makes it public.
 ///
@@ -12,7 +14,7 @@ pub trait Private: sealed::Sealed {
     fn loss(&self) -> PrivacyLoss;
 
     /// Adds the noise; the texts that result are public.
-    fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, NoiseError>;
+    fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, EngineError>;
 }
 
 mod sealed {
@@ -20,6 +22,7 @@ mod sealed {
     impl Sealed for super::Numbers<'_> {}
     impl Sealed for super::Choices<'_> {}
     impl Sealed for super::Responses<'_> {}
+    impl Sealed for crate::tallied::Tallied<'_> {}
 }
 
 /// Numbers in lattice steps, to be published a number of times.
@@ -37,7 +40,7 @@ impl Private for Numbers<'_> {
         self.mechanism.loss().repeat(self.count)
     }
 
-    fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, NoiseError> {
+    fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, EngineError> {
         let release = self.mechanism.release_repeatedly(&self.steps, self.count, entropy)?;
         Ok(release.into_value().iter().map(ToString::to_string).collect())
     }
@@ -60,7 +63,7 @@ impl Private for Choices<'_> {
         self.mechanism.loss().repeat(self.count)
     }
 
-    fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, NoiseError> {
+    fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, EngineError> {
         let release = self.mechanism.choose_many(&self.scores, self.count as usize, entropy)?;
         let name = |index: usize| self.names.get(index).cloned().unwrap_or_else(|| index.to_string());
         Ok(release.into_value().into_iter().map(name).collect())
@@ -84,7 +87,7 @@ impl Private for Responses<'_> {
         self.mechanism.loss().repeat(self.count)
     }
 
-    fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, NoiseError> {
+    fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, EngineError> {
         let one = |_| Ok((self.name)(self.mechanism.respond(self.truth, entropy)?.into_value()));
         (0..self.count).map(one).collect()
     }

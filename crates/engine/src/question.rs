@@ -4,6 +4,8 @@ use demur_core::{Adjacency, PrivacyLoss};
 use demur_ledger::Request;
 use serde::{Deserialize, Serialize};
 
+use crate::table::Heading;
+
 /// One mechanism that a question uses, with why it costs what it costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +40,8 @@ pub struct Question {
     pub adjacency: Adjacency,
     /// What is used to answer it.
     pub terms: Vec<Term>,
+    /// The columns of the answer, if it is a table.
+    pub columns: Vec<Heading>,
 }
 
 impl Question {

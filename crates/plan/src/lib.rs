@@ -1,1 +1,32 @@
-//! plan
+//! SQL and a catalog to a bounded plan with its sensitivity; never reads a row.
+//!
+//! [`Catalog::read`] takes the owner's `demur.toml`, [`plan`] a query; what comes out is a [`Bounded`] question.
+//!
+//! Never here: rows, files, randomness, noise, a price.
+
+mod after;
+mod aggregate;
+mod allow;
+mod bounded;
+mod bounding;
+pub mod catalog;
+mod error;
+mod facts;
+mod functions;
+mod interval;
+mod names;
+mod planner;
+mod relation;
+mod sql;
+mod total;
+
+pub use after::{After, RELEASED, Shown};
+pub use bounded::{Bounded, Keys, Recipe, Statistic};
+pub use bounding::size as step_size;
+pub use catalog::Catalog;
+pub use error::PlanError;
+pub use names::{Declared, schema as declared_schema};
+pub use planner::plan;
+pub use sql::{GroupSelection, Options};
+
+use planner::error_of;

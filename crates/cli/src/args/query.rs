@@ -1,0 +1,115 @@
+//! Flags of `demur init`, `check`, `query` and `explain`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+pub(crate) const INIT_HELP: &str = "\
+Examples:
+  demur init visits.parquet --unit patient_id
+  demur init readings.csv --unit row
+
+Writes demur.toml with the names and types that the file states about itself; no row is read.
+Review it: a column that is summed or averaged needs low and high, a column that is grouped by may
+have public values. Then `demur check` says in words what will be promised, and to whom.";
+
+pub(crate) const QUERY_HELP: &str = "\
+Examples:
+  demur query \"SELECT region, COUNT(*) AS n, AVG(age) FROM visits GROUP BY region\" --epsilon 0.5
+  demur query \"SELECT MEDIAN(cost) FROM visits\" --epsilon 1 --format json
+  demur query --sql-file monthly.sql --epsilon 1 --certificate monthly.json
+
+The question is charged to the project's budget before any row is read. The same question about unchanged
+data is answered from the ledger, at no cost. `demur explain` shows the price and the expected error first,
+for free.
+
+Exit codes: 0 answered, 1 refused by budget or policy, 2 misuse or failure.";
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Parquet or CSV files; each becomes a table named after it
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The column that names whose data a row is, or `row` if every row is somebody of its own
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) unit: Option<String>,
+    /// Where to write demur.toml
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) project: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The folder with demur.toml; the nearest one above this folder unless given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+}
+
+/// What is asked, and where.
+#[derive(Debug, Args)]
+pub(crate) struct Asked {
+    /// The question, in SQL
+    #[arg(value_name = "SQL", required_unless_present = "sql_file", conflicts_with = "sql_file")]
+    pub(crate) sql: Option<String>,
+    /// Read the question from this file, or from standard input if it is -
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sql_file: Option<PathBuf>,
+    /// The folder with demur.toml; the nearest one above this folder unless given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Where the ledger is: sqlite:PATH or postgres://…; see `demur ledger --help` for the default
+    #[arg(long, value_name = "URL")]
+    pub(crate) ledger: Option<String>,
+    /// The privacy loss to spend; the query's own OPTIONS may say it instead
+    #[arg(long, value_name = "E", allow_hyphen_values = true)]
+    pub(crate) epsilon: Option<String>,
+    /// The probability with which the promise may fail; demur.toml's unless given
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    pub(crate) delta: Option<String>,
+    /// Which noise to use; whichever errs least unless given
+    #[arg(long, value_name = "KIND", value_parser = ["any", "laplace", "gaussian"])]
+    pub(crate) noise: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Query {
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+    /// A table for people; JSON, CSV or one line per row for programs
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Shape,
+    /// Show the plan and the price, and charge nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Who asks; your user name unless given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) requester: Option<String>,
+    /// Your name for this request: asked again under it, the stored answer is printed at no cost
+    #[arg(long, value_name = "ID")]
+    pub(crate) request_id: Option<String>,
+    /// Write the certificate of the release to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// For auditors, on a ledger made with `demur budget create --scratch`: answer so many times
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) repeat: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+    /// A table for people, JSON for programs
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Shape,
+}
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shape {
+    #[default]
+    Table,
+    Json,
+    Csv,
+    Lines,
+}

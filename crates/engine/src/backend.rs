@@ -1,0 +1,33 @@
+//! [`Backend`]: whatever reads the rows.
+//!
+//! **Definition.** A backend is given a bounded plan and returns exact bounded whole numbers for each group, with the number of rows it
+//! read. Noise, prices and the ledger stay outside.
+//!
+//! **Guarantee it must give.** That of [`Spec`](demur_tally::Spec): one unit changes at most so many groups by at most so much, whatever the
+//! rows hold; and an answer that is complete, or an error.
+
+mod csv;
+mod embedded;
+mod files;
+
+use demur_plan::Bounded;
+use demur_tally::Tally;
+
+pub use embedded::Embedded;
+pub use files::stored_columns;
+
+/// Something that failed while rows were read. It has no words: they would be about the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed;
+
+/// Whatever reads the rows.
+pub trait Backend {
+    /// The state of the data the plan reads: the same name, the same data.
+    fn version(&self, plan: &Bounded) -> Result<String, crate::EngineError>;
+
+    /// Whether the plan can be run, before anything is charged; looks at names and types of files, not at rows.
+    fn check(&self, plan: &Bounded) -> Result<(), crate::EngineError>;
+
+    /// Reads the rows. The secret decides which groups of a unit count.
+    fn tally(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally, Failed>;
+}

@@ -1,0 +1,40 @@
+//! [`Project`]: a folder with a `demur.toml`.
+
+use std::path::{Path, PathBuf};
+
+use demur_plan::Catalog;
+use demur_plan::catalog::FILE;
+
+use crate::EngineError;
+
+/// Where the catalog is, and what it says.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// Files are named from here.
+    pub folder: PathBuf,
+    /// What the owner says.
+    pub catalog: Catalog,
+}
+
+impl Project {
+    /// The project in this folder, or in the nearest one above that has a catalog.
+    pub fn find(folder: &Path) -> Result<Self, EngineError> {
+        let here = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        match here.ancestors().find(|folder| folder.join(FILE).is_file()) {
+            Some(found) => Self::open(found),
+            None => {
+                let text = format!("there is no {FILE} in `{}` or above it", here.display());
+                Err(EngineError::new("engine.project", text).hint("make one with `demur init FILE`, or name its folder with --project"))
+            }
+        }
+    }
+
+    /// The project in this folder.
+    pub fn open(folder: &Path) -> Result<Self, EngineError> {
+        let path = folder.join(FILE);
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            EngineError::new("engine.project", format!("`{}` cannot be read: {error}", path.display()))
+        })?;
+        Ok(Self { folder: folder.to_owned(), catalog: Catalog::read(&text)? })
+    }
+}

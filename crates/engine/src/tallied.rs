@@ -1,0 +1,208 @@
+//! [`Tallied`]: exact counts of groups on their way to a released table.
+//!
+//! **Way.** Keys are chosen, noise is added to the numbers of the kept groups, statistics and their intervals are made of noisy numbers, and the upper part of
+//! the query is run over them. Nothing after the noise sees a true number.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, Decimal128Array, Float64Array, Int64Array, ListBuilder, Float64Builder, UInt32Array, new_empty_array,
+};
+use datafusion::arrow::compute::{cast, take};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use demur_core::PrivacyLoss;
+use demur_exact::Rational;
+use demur_noise::Entropy;
+use demur_plan::{Keys, Recipe, Statistic, step_size};
+use demur_tally::Tally;
+
+use crate::EngineError;
+use crate::estimate::{Estimate, Noisy};
+use crate::postprocess;
+use crate::private::Private;
+use crate::quote::{Quote, Subject};
+use crate::table::Table;
+
+/// What was counted for a question.
+pub struct Tallied<'a> {
+    pub(crate) quote: &'a Quote,
+    pub(crate) tally: Tally,
+}
+
+impl Private for Tallied<'_> {
+    fn loss(&self) -> PrivacyLoss {
+        self.quote.pricing.loss()
+    }
+
+    fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, EngineError> {
+        Ok(self.table(entropy)?.texts())
+    }
+}
+
+/// The groups that are shown.
+struct Shown {
+    /// Where each is in the tally; `None` for a public key without rows.
+    groups: Vec<Option<usize>>,
+    /// For each subject its noisy numbers, group by group.
+    noisy: Vec<Vec<i128>>,
+}
+
+impl Tallied<'_> {
+    /// Draws noise and makes the table that is shown.
+    pub(crate) fn table(&self, entropy: &mut Entropy) -> Result<Table, EngineError> {
+        let shown = self.add_noise(entropy)?;
+        let mut columns = self.keys(&shown)?;
+        let mut ends = [Vec::new(), Vec::new()];
+        for statistic in &self.quote.bounded.statistics {
+            let (values, low, high) = self.statistic(statistic, &shown)?;
+            columns.push(values);
+            ends[0].push(low);
+            ends[1].push(high);
+        }
+        columns.extend(ends.into_iter().flatten());
+        let run = postprocess::run(&self.quote.bounded.after, columns);
+        futures::executor::block_on(run).map_err(postprocess::silent)
+    }
+
+    /// Chooses keys, and adds noise to what is kept.
+    fn add_noise(&self, entropy: &mut Entropy) -> Result<Shown, EngineError> {
+        let pricing = &self.quote.pricing;
+        let mut noisy = vec![Vec::new(); self.quote.subjects.len()];
+        let groups = match &self.quote.bounded.keys {
+            Keys::None => vec![(!self.tally.units.is_empty()).then_some(0)],
+            Keys::Public(keys) => self.places(keys)?,
+            Keys::Private => {
+                let rule = pricing.rule().ok_or_else(EngineError::after_the_charge)?;
+                let kept = match rule.reuse() {
+                    None => rule.keep(&self.tally.units, entropy),
+                    Some(index) => {
+                        let all: Vec<_> = (0..self.tally.units.len()).map(Some).collect();
+                        noisy[index] = self.noisy(index, &all, entropy)?;
+                        rule.keep_noisy(&self.tally.units, &noisy[index])
+                    }
+                };
+                if let Some(index) = rule.reuse() {
+                    let mut keep = kept.iter();
+                    noisy[index].retain(|_| keep.next().copied().unwrap_or(false));
+                }
+                kept.iter().enumerate().filter(|(_, kept)| **kept).map(|(group, _)| Some(group)).collect()
+            }
+        };
+        for index in 0..noisy.len() {
+            if pricing.rule().and_then(|rule| rule.reuse()) != Some(index) {
+                noisy[index] = self.noisy(index, &groups, entropy)?;
+            }
+        }
+        Ok(Shown { groups, noisy })
+    }
+
+    /// The noisy numbers of a subject for these groups.
+    fn noisy(&self, index: usize, groups: &[Option<usize>], entropy: &mut Entropy) -> Result<Vec<i128>, EngineError> {
+        let noise = &self.quote.pricing.noises()[index];
+        let mut numbers = self.true_numbers(self.quote.subjects[index], groups);
+        let mut drawn = vec![0; numbers.len()];
+        noise.fill(entropy, &mut drawn);
+        for (number, drawn) in numbers.iter_mut().zip(drawn) {
+            *number = number.saturating_add(drawn);
+        }
+        Ok(numbers)
+    }
+
+    fn true_numbers(&self, subject: Subject, groups: &[Option<usize>]) -> Vec<i128> {
+        let number = |group: &Option<usize>| match (subject, group) {
+            (_, None) => 0,
+            (Subject::Units, Some(group)) => i128::from(self.tally.units[*group]),
+            (Subject::Measure(measure), Some(group)) => self.tally.measures[measure][*group],
+        };
+        groups.iter().map(number).collect()
+    }
+
+    /// Where public keys are in the tally.
+    fn places(&self, keys: &[Vec<ScalarValue>]) -> Result<Vec<Option<usize>>, EngineError> {
+        let failed = |_| EngineError::after_the_charge();
+        let mut found = HashMap::new();
+        for group in 0..self.tally.units.len() {
+            let key = self.tally.keys.iter().map(|array| ScalarValue::try_from_array(array, group));
+            found.insert(key.collect::<Result<Vec<_>, _>>().map_err(failed)?, group);
+        }
+        Ok(keys.iter().map(|key| found.get(key).copied()).collect())
+    }
+
+    /// The key columns of what is shown.
+    fn keys(&self, shown: &Shown) -> Result<Vec<ArrayRef>, EngineError> {
+        let failed = |_| EngineError::after_the_charge();
+        let fields = self.quote.bounded.after.released.fields();
+        let kinds = fields.iter().take(self.quote.bounded.spec.keys).map(|field| field.data_type());
+        let column = |(index, kind): (usize, &DataType)| match &self.quote.bounded.keys {
+            Keys::Public(keys) if keys.is_empty() => Ok(new_empty_array(kind)),
+            Keys::Public(keys) => {
+                let values = ScalarValue::iter_to_array(keys.iter().map(|key| key[index].clone())).map_err(failed)?;
+                cast(&values, kind).map_err(|_| EngineError::after_the_charge())
+            }
+            _ => {
+                let places = shown.groups.iter().flatten().map(|group| *group as u32);
+                let places = UInt32Array::from_iter_values(places);
+                let values = take(&self.tally.keys[index], &places, None).map_err(|_| EngineError::after_the_charge())?;
+                cast(&values, kind).map_err(|_| EngineError::after_the_charge())
+            }
+        };
+        kinds.enumerate().map(column).collect()
+    }
+
+    /// A statistic of every shown group, with the ends of its interval.
+    fn statistic(&self, statistic: &Statistic, shown: &Shown) -> Result<(ArrayRef, ArrayRef, ArrayRef), EngineError> {
+        let estimates = (0..shown.groups.len()).map(|group| self.estimate(&statistic.recipe, shown, group));
+        let estimates = estimates.collect::<Result<Vec<_>, _>>()?;
+        let values = values(&estimates, statistic);
+        let end = |pick: fn(&Estimate) -> Option<f64>| -> ArrayRef { Arc::new(estimates.iter().map(pick).collect::<Float64Array>()) };
+        Ok((values, end(|estimate| estimate.low), end(|estimate| estimate.high)))
+    }
+
+    fn estimate(&self, recipe: &Recipe, shown: &Shown, group: usize) -> Result<Estimate, EngineError> {
+        let noisy = |subject: Subject| -> Result<Noisy<'_>, EngineError> {
+            let index = self.quote.subjects.iter().position(|found| *found == subject).ok_or_else(EngineError::after_the_charge)?;
+            Ok(Noisy { value: shown.noisy[index][group], noise: &self.quote.pricing.noises()[index] })
+        };
+        match recipe {
+            Recipe::Units => Estimate::plain(noisy(Subject::Units)?, &Rational::one()),
+            Recipe::Plain { measure, step } => Estimate::plain(noisy(Subject::Measure(*measure))?, &step_size(*step)),
+            Recipe::Sum { deviation, count, centre, step } => {
+                let (deviation, count) = (noisy(Subject::Measure(*deviation))?, noisy(Subject::Measure(*count))?);
+                Estimate::sum(deviation, count, *centre, &step_size(*step))
+            }
+            Recipe::Mean { deviation, count, centre, row, step } => {
+                let (deviation, count) = (noisy(Subject::Measure(*deviation))?, noisy(Subject::Measure(*count))?);
+                Estimate::mean(deviation, count, *centre, *row, &step_size(*step))
+            }
+            Recipe::Quantiles { .. } => Err(EngineError::after_the_charge()),
+        }
+    }
+}
+
+/// The values of a statistic in its own type.
+fn values(estimates: &[Estimate], statistic: &Statistic) -> ArrayRef {
+    match &statistic.data_type {
+        DataType::Int64 => {
+            let whole = |estimate: &Estimate| estimate.steps.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+            Arc::new(Int64Array::from_iter_values(estimates.iter().map(whole)))
+        }
+        DataType::Decimal128(precision, scale) => {
+            let most = 10i128.pow(38) - 1;
+            let digits = Decimal128Array::from_iter_values(estimates.iter().map(|estimate| estimate.steps.clamp(-most, most)));
+            match digits.with_precision_and_scale(*precision, *scale) {
+                Ok(array) => Arc::new(array),
+                Err(_) => Arc::new(Float64Array::from_iter_values(estimates.iter().map(|estimate| estimate.value))),
+            }
+        }
+        DataType::List(_) => {
+            let mut lists = ListBuilder::new(Float64Builder::new());
+            for estimate in estimates {
+                lists.append_value(estimate.list.iter().copied().map(Some));
+            }
+            Arc::new(lists.finish())
+        }
+        _ => Arc::new(Float64Array::from_iter_values(estimates.iter().map(|estimate| estimate.value))),
+    }
+}

@@ -1,0 +1,87 @@
+//! The aggregates that may be asked for, as the SQL planner meets them.
+//!
+//! They have names, arguments and types; what they compute is decided by [`bounding`](crate::bounding). None of them can be run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+
+/// What is asked of the rows of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Count,
+    Sum,
+    Average,
+    Median,
+    Percentile,
+    Quantiles,
+}
+
+/// An aggregate by one of its names.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Asked {
+    name: &'static str,
+    kind: Kind,
+    signature: Signature,
+}
+
+const NAMES: [(&str, Kind); 9] = [
+    ("count", Kind::Count),
+    ("sum", Kind::Sum),
+    ("avg", Kind::Average),
+    ("mean", Kind::Average),
+    ("median", Kind::Median),
+    ("percentile_cont", Kind::Percentile),
+    ("quantile_cont", Kind::Percentile),
+    ("approx_percentile_cont", Kind::Percentile),
+    ("approx_quantiles", Kind::Quantiles),
+];
+
+/// Every aggregate by its name.
+pub(crate) fn functions() -> HashMap<String, Arc<AggregateUDF>> {
+    let function = |(name, kind): (&'static str, Kind)| {
+        let signature = match kind {
+            Kind::Count => Signature::one_of(
+                vec![datafusion::logical_expr::TypeSignature::VariadicAny, datafusion::logical_expr::TypeSignature::Nullary],
+                Volatility::Immutable,
+            ),
+            _ => Signature::variadic_any(Volatility::Immutable),
+        };
+        (name.to_owned(), Arc::new(AggregateUDF::from(Asked { name, kind, signature })))
+    };
+    NAMES.into_iter().map(function).collect()
+}
+
+/// What a planned aggregate asks for.
+pub(crate) fn kind(function: &AggregateUDF) -> Option<Kind> {
+    function.inner().downcast_ref::<Asked>().map(|asked| asked.kind)
+}
+
+impl AggregateUDFImpl for Asked {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(match (self.kind, types.first()) {
+            (Kind::Count, _) => DataType::Int64,
+            (Kind::Sum, Some(DataType::Decimal128(_, scale))) => DataType::Decimal128(38, *scale),
+            (Kind::Sum, Some(kind)) if kind.is_integer() || kind.is_null() => DataType::Int64,
+            (Kind::Quantiles, _) => DataType::new_list(DataType::Float64, true),
+            (_, Some(_)) => DataType::Float64,
+            (_, None) => return plan_err!("{} needs something to work on: {}(column)", self.name, self.name),
+        })
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        plan_err!("{} is not run by the planner", self.name)
+    }
+}

@@ -1,0 +1,184 @@
+//! [`Bounded`]: a question that is understood, with a limit on what one unit can do to its answer.
+//!
+//! **Definition.** Rows are read by [`rows`](Bounded::rows), counted by [`spec`](Bounded::spec), made noisy, turned into
+//! [`statistics`](Bounded::statistics), and shown as [`after`](Bounded::after) says. Everything in it follows from the query and the
+//! catalog.
+//!
+//! **Guarantee.** Between neighbouring data at most [`groups_moved`](Bounded::groups_moved) groups differ, each number of a measure in them by at
+//! most what [`sensitivity`](Bounded::sensitivity) says.
+//!
+//! **Why.** One unit that comes or goes changes at most M groups, each by something between low and high, which the tally enforces
+//! ([`Spec`]): by at most d = max(|low|, |high|). Replacing a unit is both at once: on groups that only one of the two has, a number moves by at
+//! most d, on shared ones by at most r = high − low ≤ 2d. With j shared groups the squared distance is at most j·r² + 2(M − j)·d²; this
+//! is linear in j, so it is at most 2M·s² with s = max(d, r/√2), and the sum of distances is at most 2M·d. So 2M groups that
+//! move by ⌈s⌉ cover it.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::LogicalPlan;
+use demur_core::{Adjacency, Sensitivity};
+use demur_exact::Rational;
+use demur_tally::{Bounds, Measure, Spec, Step};
+
+use crate::after::After;
+use crate::catalog::{NoisePreference, Table};
+use crate::sql::Options;
+use crate::PlanError;
+
+/// A question with bounds.
+pub struct Bounded {
+    /// The question in one spelling.
+    pub text: String,
+    /// Whether only the plan was asked for.
+    pub explain: bool,
+    /// The table it is about.
+    pub table: Table,
+    /// What the query says about its own privacy.
+    pub options: Options,
+    /// Which noise to use.
+    pub noise: NoisePreference,
+    /// How rows come about: the unit, the keys, the inputs.
+    pub rows: LogicalPlan,
+    /// What is counted.
+    pub spec: Spec,
+    /// Which groups are shown.
+    pub keys: Keys,
+    /// What is asked of each group.
+    pub statistics: Vec<Statistic>,
+    /// What is done with the answers.
+    pub after: After,
+}
+
+/// Which groups are shown.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Keys {
+    /// There is one group, of everything.
+    None,
+    /// These, whether they have rows or not.
+    Public(Vec<Vec<ScalarValue>>),
+    /// Those that enough units have.
+    Private,
+}
+
+/// One number, or list of numbers, about a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistic {
+    /// What was asked, as written.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+    /// How it is made from measures.
+    pub recipe: Recipe,
+}
+
+/// How a statistic is made from measures.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Recipe {
+    /// How many units there are.
+    Units,
+    /// A measure as it is, in steps.
+    Plain {
+        /// Which measure.
+        measure: usize,
+        /// How large a step is.
+        step: Step,
+    },
+    /// A sum: deviations from a centre, and the centre times their number.
+    Sum {
+        /// The measure of deviations.
+        deviation: usize,
+        /// The measure that counts.
+        count: usize,
+        /// The centre, in steps.
+        centre: i64,
+        /// How large a step is.
+        step: Step,
+    },
+    /// A mean: the centre, and deviations divided by their number.
+    Mean {
+        /// The measure of deviations.
+        deviation: usize,
+        /// The measure that counts.
+        count: usize,
+        /// The centre, in steps.
+        centre: i64,
+        /// Where values lie, in steps.
+        row: Bounds,
+        /// How large a step is.
+        step: Step,
+    },
+    /// Values below which given shares of all values lie.
+    Quantiles {
+        /// The measure that is a histogram.
+        histogram: usize,
+        /// The shares, from 0 to 1.
+        at: Vec<f64>,
+        /// Where values lie, in steps.
+        row: Bounds,
+        /// How large a step is.
+        step: Step,
+    },
+}
+
+impl Bounded {
+    /// Which datasets must look alike.
+    pub fn adjacency(&self) -> Adjacency {
+        self.table.adjacency
+    }
+
+    /// In how many groups one unit appears at most.
+    pub fn groups_per_unit(&self) -> u64 {
+        u64::from(self.spec.groups_per_unit)
+    }
+
+    /// How many groups change at most between neighbours.
+    pub fn groups_moved(&self) -> u64 {
+        match self.adjacency() {
+            Adjacency::AddRemove => self.groups_per_unit(),
+            Adjacency::Replace => 2 * self.groups_per_unit(),
+        }
+    }
+
+    /// How far a measure of one group can move, in steps.
+    ///
+    /// Of a histogram, the cells of a group together move by its `most` in ℓ1.
+    pub fn sensitivity(&self, measure: &Measure) -> Result<Sensitivity, PlanError> {
+        let (low, high) = reach(measure);
+        let far = low.unsigned_abs().max(high.unsigned_abs());
+        let most = match self.adjacency() {
+            Adjacency::AddRemove => far,
+            Adjacency::Replace => far.max(over_root_two(high.abs_diff(low))),
+        };
+        let wrong = |error: String| PlanError::mistake("plan.sensitivity", error);
+        let most: Rational = most.to_string().parse().map_err(|_| wrong("a sensitivity is too large".to_owned()))?;
+        Sensitivity::scalar(most).map_err(|error| wrong(error.to_string()))
+    }
+}
+
+/// ⌈r/√2⌉, from above: the least whole s with 2s² ≥ r², or r itself where that cannot be squared.
+fn over_root_two(range: u128) -> u128 {
+    let enough = |s: u128| match (s.checked_mul(s).and_then(|s| s.checked_mul(2)), range.checked_mul(range)) {
+        (Some(left), Some(right)) => left >= right,
+        (None, Some(_)) => true,
+        _ => false,
+    };
+    let (mut low, mut high) = (0, range);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if enough(middle) { high = middle } else { low = middle + 1 }
+    }
+    high
+}
+
+/// What one unit adds to a measure of one group: from where to where.
+fn reach(measure: &Measure) -> (i128, i128) {
+    match *measure {
+        Measure::Count { most, .. } | Measure::Distinct { most, .. } | Measure::Histogram { most, .. } => (0, i128::from(most)),
+        Measure::Sum { unit, .. } => (i128::from(unit.low).min(0), i128::from(unit.high).max(0)),
+        Measure::Deviation { row, centre, most, .. } => {
+            let [low, high, centre] = [row.low, row.high, centre].map(i128::from);
+            let most = i128::from(most);
+            (((low - centre) * most).min(0), ((high - centre) * most).max(0))
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! From the text of a `demur.toml` to a checked [`Catalog`].
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use demur_core::{Adjacency, Delta, Epsilon};
+use demur_exact::Rational;
+use serde::Deserialize;
+use toml::Value;
+
+use super::{Budget, Catalog, Column, ColumnType, FILE, Format, NoisePreference, PrivacyUnit, Table};
+use crate::PlanError;
+
+/// In how many groups a unit may appear when the catalog does not say.
+const GROUPS_PER_UNIT: u32 = 1;
+/// For how many rows of a group a unit may count when the catalog does not say.
+const ROWS_PER_GROUP: u64 = 1;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    budget: WrittenBudget,
+    #[serde(default)]
+    tables: BTreeMap<String, WrittenTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenBudget {
+    name: String,
+    epsilon: Option<f64>,
+    delta: Option<f64>,
+    filter: Option<String>,
+    delta_per_question: Option<f64>,
+    max_epsilon_per_question: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenTable {
+    files: OneOrMany,
+    format: Option<String>,
+    #[serde(default)]
+    public: bool,
+    unit: Option<String>,
+    #[serde(default = "add_remove")]
+    adjacency: Adjacency,
+    max_groups_per_unit: Option<u32>,
+    max_rows_per_group: Option<u64>,
+    noise: Option<String>,
+    version: Option<String>,
+    columns: BTreeMap<String, WrittenColumn>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenColumn {
+    #[serde(rename = "type")]
+    column_type: String,
+    low: Option<Value>,
+    high: Option<Value>,
+    values: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+fn add_remove() -> Adjacency {
+    Adjacency::AddRemove
+}
+
+pub(super) fn catalog(text: &str) -> Result<Catalog, PlanError> {
+    let written: Written = toml::from_str(text)
+        .map_err(|error| PlanError::mistake("catalog.form", format!("{FILE}: {}", error.to_string().trim())))?;
+    let budget = budget(written.budget)?;
+    let mut tables = BTreeMap::new();
+    for (name, table) in written.tables {
+        tables.insert(name.clone(), self::table(name, table)?);
+    }
+    Ok(Catalog { budget, tables })
+}
+
+fn budget(written: WrittenBudget) -> Result<Budget, PlanError> {
+    let wrong = |error: demur_core::Error| PlanError::mistake("catalog.budget", format!("{FILE}, budget: {error}"));
+    let delta = |value: Option<f64>| value.map(Delta::new).transpose().map_err(wrong);
+    let epsilon = |value: Option<f64>| value.map(Epsilon::new).transpose().map_err(wrong);
+    let of_all = delta(written.delta)?;
+    let opens_with = epsilon(written.epsilon)?.map(|epsilon| (epsilon, of_all.unwrap_or(Delta::ZERO), written.filter));
+    Ok(Budget {
+        name: written.name,
+        opens_with,
+        delta: delta(written.delta_per_question)?,
+        most_per_question: epsilon(written.max_epsilon_per_question)?,
+    })
+}
+
+fn table(name: String, written: WrittenTable) -> Result<Table, PlanError> {
+    let wrong = |text: String| PlanError::mistake("catalog.table", format!("{FILE}, table `{name}`: {text}"));
+    let files = match written.files {
+        OneOrMany::One(file) => vec![file],
+        OneOrMany::Many(files) => files,
+    };
+    let format = format_of(written.format.as_deref(), &files).map_err(&wrong)?;
+    let mut columns = BTreeMap::new();
+    for (column, text) in written.columns {
+        let checked = self::column(text).map_err(|text| wrong(format!("column `{column}`: {text}")))?;
+        columns.insert(column, checked);
+    }
+    let unit = match written.unit.as_deref() {
+        Some("row") => PrivacyUnit::Row,
+        Some(column) if columns.contains_key(column) => PrivacyUnit::Column(column.to_owned()),
+        Some(column) => return Err(wrong(format!("the unit is `{column}`, but there is no such column"))),
+        None if written.public => PrivacyUnit::Row,
+        None => {
+            let text = "it says not whose privacy counts; write unit = \"row\", or the column that names the person";
+            return Err(wrong(text.to_owned()));
+        }
+    };
+    let per_row = unit == PrivacyUnit::Row;
+    if per_row && (written.max_groups_per_unit.is_some_and(|n| n != 1) || written.max_rows_per_group.is_some_and(|n| n != 1)) {
+        return Err(wrong("a row is in one group and is one row; leave out max_groups_per_unit and max_rows_per_group".to_owned()));
+    }
+    let max_groups_per_unit = written.max_groups_per_unit.unwrap_or(GROUPS_PER_UNIT);
+    let max_rows_per_group = written.max_rows_per_group.unwrap_or(ROWS_PER_GROUP);
+    if max_groups_per_unit == 0 || max_rows_per_group == 0 || max_rows_per_group > 1 << 32 || max_groups_per_unit > 1 << 20 {
+        return Err(wrong("max_groups_per_unit must lie between 1 and 2^20, max_rows_per_group between 1 and 2^32".to_owned()));
+    }
+    let noise = written.noise.as_deref().map_or(Ok(NoisePreference::Any), NoisePreference::from_str)?;
+    Ok(Table {
+        files,
+        format,
+        public: written.public,
+        unit,
+        adjacency: written.adjacency,
+        max_groups_per_unit,
+        max_rows_per_group,
+        noise,
+        version: written.version,
+        columns,
+        name,
+    })
+}
+
+fn format_of(written: Option<&str>, files: &[String]) -> Result<Format, String> {
+    let ending = |ending: &str| files.iter().all(|file| file.to_ascii_lowercase().ends_with(ending));
+    match written {
+        Some("parquet") => Ok(Format::Parquet),
+        Some("csv") => Ok(Format::Csv),
+        Some(other) => Err(format!("`{other}` is no format; there are parquet and csv")),
+        None if files.is_empty() => Err("it names no files".to_owned()),
+        None if ending(".parquet") => Ok(Format::Parquet),
+        None if ending(".csv") => Ok(Format::Csv),
+        None => Err("the names of its files do not tell their format; write format = \"parquet\" or \"csv\"".to_owned()),
+    }
+}
+
+fn column(written: WrittenColumn) -> Result<Column, String> {
+    let column_type = ColumnType::from_str(&written.column_type)
+        .map_err(|error| format!("{error}; {}", error.advice().unwrap_or_default()))?;
+    let bound = |value: Option<Value>| value.map(|value| place(&value, column_type)).transpose();
+    let (low, high) = (bound(written.low)?, bound(written.high)?);
+    if let (Some(low), Some(high)) = (&low, &high)
+        && low > high
+    {
+        return Err("its low is above its high".to_owned());
+    }
+    let values = written.values.map(|values| values.iter().map(|value| scalar(value, column_type)).collect());
+    Ok(Column { column_type, low, high, values: values.transpose()? })
+}
+
+/// A bound as a number: of days for dates, of microseconds for timestamps.
+fn place(value: &Value, column_type: ColumnType) -> Result<Rational, String> {
+    if !column_type.is_ordered_number() {
+        return Err(format!("values of type {column_type} have no low and high"));
+    }
+    let number = |text: String| Rational::from_str(&text).map_err(|_| format!("`{text}` is no number"));
+    match (value, column_type) {
+        (Value::Integer(whole), _) => number(whole.to_string()),
+        (Value::Float(real), _) if real.is_finite() => number(format!("{real:?}")),
+        (Value::String(text), ColumnType::Date | ColumnType::Timestamp) => match scalar(value, column_type)? {
+            ScalarValue::Date32(Some(days)) => number(days.to_string()),
+            ScalarValue::TimestampMicrosecond(Some(micros), _) => number(micros.to_string()),
+            _ => Err(format!("`{text}` is no {column_type}")),
+        },
+        (Value::String(text), _) => number(text.clone()),
+        (other, _) => Err(format!("`{other}` is no bound of a {column_type}")),
+    }
+}
+
+/// A public value in the column's own type.
+fn scalar(value: &Value, column_type: ColumnType) -> Result<ScalarValue, String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Datetime(moment) => moment.to_string(),
+        other => other.to_string(),
+    };
+    let target = column_type.arrow();
+    if target == DataType::Utf8View && !value.is_str() {
+        return Err(format!("`{text}` is no string; write it in quotes"));
+    }
+    match ScalarValue::try_from_string(text.clone(), &target) {
+        Ok(scalar) if !scalar.is_null() => Ok(scalar),
+        _ => Err(format!("`{text}` is no {column_type}")),
+    }
+}

@@ -1,0 +1,126 @@
+//! [`Names`]: what the words of a query may mean.
+//!
+//! The SQL planner asks here for every table and function. What is not here does not exist: no files, no settings, no functions
+//! but the listed ones.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{DataFusionError, Result, TableReference};
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+
+use crate::aggregate;
+use crate::catalog::{Catalog, Table};
+use crate::functions;
+
+/// A table as the planner sees it: names and types.
+#[derive(Debug)]
+pub struct Declared {
+    /// What the owner says about it.
+    pub table: Table,
+    schema: SchemaRef,
+}
+
+impl Declared {
+    fn new(table: &Table) -> Self {
+        Self { schema: schema(table), table: table.clone() }
+    }
+}
+
+impl TableSource for Declared {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// The declared columns; any of them may be missing in a row, whatever is said of them.
+pub fn schema(table: &Table) -> SchemaRef {
+    let field = |(name, column): (&String, &crate::catalog::Column)| Field::new(name, column.column_type.arrow(), true);
+    Arc::new(Schema::new(table.columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The tables of a catalog and the functions on the list.
+pub(crate) struct Names {
+    tables: HashMap<String, Arc<Declared>>,
+    scalars: HashMap<String, Arc<ScalarUDF>>,
+    aggregates: HashMap<String, Arc<AggregateUDF>>,
+    planners: Vec<Arc<dyn ExprPlanner>>,
+    options: ConfigOptions,
+}
+
+impl Names {
+    pub(crate) fn of(catalog: &Catalog) -> Self {
+        let tables = catalog.tables.values().map(|table| (table.name.clone(), Arc::new(Declared::new(table))));
+        Self {
+            tables: tables.collect(),
+            scalars: functions::allowed(),
+            aggregates: aggregate::functions(),
+            planners: functions::planners(),
+            options: ConfigOptions::default(),
+        }
+    }
+}
+
+impl ContextProvider for Names {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        let plain = match &name {
+            TableReference::Bare { table } => self.tables.get(table.as_ref()),
+            _ => None,
+        };
+        match plain {
+            Some(table) => Ok(Arc::clone(table) as Arc<dyn TableSource>),
+            None => {
+                let mut names: Vec<_> = self.tables.keys().map(String::as_str).collect();
+                names.sort_unstable();
+                Err(DataFusionError::Plan(format!("there is no table `{name}`; there are: {}", names.join(", "))))
+            }
+        }
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.planners
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.scalars.get(name).cloned()
+    }
+
+    fn get_higher_order_meta(&self, _: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.aggregates.get(name).cloned()
+    }
+
+    fn get_window_meta(&self, _: &str) -> Option<Arc<WindowUDF>> {
+        None
+    }
+
+    fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &self.options
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.scalars.keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.aggregates.keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

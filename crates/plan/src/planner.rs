@@ -1,0 +1,203 @@
+//! From SQL and a catalog to a [`Bounded`] question.
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::optimizer::Analyzer;
+use datafusion::sql::planner::{ParserOptions, SqlToRel};
+use datafusion::sql::sqlparser::ast::Statement;
+use demur_tally::Spec;
+
+use crate::PlanError;
+use crate::after;
+use crate::allow;
+use crate::bounded::{Bounded, Keys};
+use crate::bounding::Measures;
+use crate::catalog::{Catalog, PrivacyUnit};
+use crate::facts;
+use crate::names::Names;
+use crate::relation::{self, Relation};
+use crate::sql::{self, GroupSelection, Options};
+use crate::total;
+
+/// The most public keys a question may have.
+const PUBLIC_KEYS: usize = 1 << 20;
+
+/// Plans one query; reads no row.
+///
+/// The options are what flags say; the query's own clause goes before them.
+pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
+    let written = sql::read(text)?;
+    let names = Names::of(catalog);
+    let canonical = written.query.to_string();
+    let logical = SqlToRel::new_with_options(&names, ParserOptions::new())
+        .sql_statement_to_plan(Statement::Query(written.query))
+        .map_err(error_of)?;
+    let logical =
+        Analyzer::new().execute_and_check(logical, &ConfigOptions::default(), |_, _| {}).map_err(error_of)?;
+    let aggregate = aggregate_of(&logical)?;
+    let relation = relation::lift(&aggregate.input)?;
+    check_unit(&relation, &written.options)?;
+    let keys = aggregate.group_expr.iter().map(|key| key_expression(key, &relation)).collect::<Result<Vec<_>, _>>()?;
+    let shown = which_keys(&keys, &relation, &written.options)?;
+    let limits = Limits::of(&relation, &written.options, &shown);
+    let mut measures = Measures::new(&relation, limits.rows_per_group);
+    let statistics = measures.statistics(&aggregate.aggr_expr)?;
+    let after = after::rebuild(&logical, &aggregate.schema, keys.len())?;
+    let spec = Spec {
+        has_unit: relation.unit.is_some(),
+        keys: keys.len(),
+        inputs: measures.inputs.len(),
+        groups_per_unit: limits.groups_per_unit,
+        measures: measures.measures.clone(),
+    };
+    let rows = rows(&relation, &keys, &measures.inputs, &shown)?;
+    let noise = written.options.noise.unwrap_or(relation.table.noise);
+    Ok(Bounded {
+        text: canonical,
+        explain: written.explain,
+        noise,
+        options: written.options,
+        rows,
+        spec,
+        keys: shown,
+        statistics,
+        after,
+        table: relation.table,
+    })
+}
+
+/// What the planner below us says, in a sentence of ours.
+pub(crate) fn error_of(error: DataFusionError) -> PlanError {
+    let text = error.strip_backtrace();
+    let text = ["Error during planning: ", "SQL error: ", "Schema error: ", "This feature is not implemented: "]
+        .iter()
+        .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+    match text.strip_prefix("Invalid function '") {
+        Some(rest) => {
+            let name = rest.split('\'').next().unwrap_or_default();
+            PlanError::refused("plan.function", format!("the function {name} is not on the list of what can be used"))
+                .hint("aggregates: COUNT, SUM, AVG, MEDIAN, PERCENTILE_CONT, APPROX_QUANTILES; the functions are in docs/sql.md")
+        }
+        None => PlanError::mistake("plan.meaning", text.replace('\n', " ")),
+    }
+}
+
+/// The aggregate that is made private: the first below what is done with answers.
+fn aggregate_of(plan: &LogicalPlan) -> Result<&Aggregate, PlanError> {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => Ok(aggregate),
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::Sort(_)
+        | LogicalPlan::Limit(_)
+        | LogicalPlan::SubqueryAlias(_) => match plan.inputs().first() {
+            Some(input) => aggregate_of(input),
+            None => Err(allow::refused_node(plan)),
+        },
+        LogicalPlan::TableScan(_) => {
+            Err(PlanError::refused("plan.rows", "this asks for rows, and rows are never shown")
+                .hint("ask for COUNT, SUM, AVG, MEDIAN or PERCENTILE_CONT, with GROUP BY"))
+        }
+        other => Err(allow::refused_node(other)),
+    }
+}
+
+/// The unit is the owner's to choose.
+fn check_unit(relation: &Relation, options: &Options) -> Result<(), PlanError> {
+    match (&options.unit_column, &relation.table.unit) {
+        (None, _) => Ok(()),
+        (Some(asked), PrivacyUnit::Column(unit)) if asked == unit => Ok(()),
+        (Some(asked), unit) => {
+            let unit = match unit {
+                PrivacyUnit::Row => "each row".to_owned(),
+                PrivacyUnit::Column(column) => format!("`{column}`"),
+            };
+            Err(PlanError::refused("plan.unit", format!("the query takes `{asked}` for the privacy unit, but the catalog says {unit}"))
+                .hint("leave out privacy_unit_column"))
+        }
+    }
+}
+
+fn key_expression(expr: &Expr, relation: &Relation) -> Result<Expr, PlanError> {
+    allow::on_rows(expr)?;
+    total::rewrite(expr.clone(), relation.plan.schema()).map(Expr::unalias).map_err(error_of)
+}
+
+/// Public keys where the catalog has them for every key, else private ones.
+fn which_keys(keys: &[Expr], relation: &Relation, options: &Options) -> Result<Keys, PlanError> {
+    if keys.is_empty() {
+        return Ok(Keys::None);
+    }
+    let values: Option<Vec<_>> = keys.iter().map(|key| facts::of(key, relation).values).collect();
+    match (values, options.group_selection) {
+        (_, Some(GroupSelection::Private)) | (None, None) => Ok(Keys::Private),
+        (Some(values), _) => product(&values).map(Keys::Public),
+        (None, Some(GroupSelection::Public)) => {
+            Err(PlanError::refused("plan.keys", "public groups were asked for, but the catalog has no public values for every key")
+                .hint("write values = [...] for the columns in demur.toml, or let keys be selected privately"))
+        }
+    }
+}
+
+/// All combinations of public values.
+fn product(values: &[Vec<ScalarValue>]) -> Result<Vec<Vec<ScalarValue>>, PlanError> {
+    let many = values.iter().try_fold(1usize, |n, values| n.checked_mul(values.len()).filter(|&n| n <= PUBLIC_KEYS));
+    if many.is_none() {
+        let text = format!("the public values make more than {PUBLIC_KEYS} groups");
+        return Err(PlanError::refused("plan.keys", text).hint("group by fewer columns"));
+    }
+    let mut all = vec![Vec::new()];
+    for values in values {
+        let longer = |key: &Vec<ScalarValue>| {
+            let key = key.clone();
+            values.iter().map(move |value| key.iter().chain([value]).cloned().collect()).collect::<Vec<Vec<_>>>()
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    Ok(all)
+}
+
+struct Limits {
+    groups_per_unit: u32,
+    rows_per_group: u64,
+}
+
+impl Limits {
+    /// The owner's limits, narrowed by the query.
+    fn of(relation: &Relation, options: &Options, keys: &Keys) -> Self {
+        if relation.unit.is_none() {
+            return Self { groups_per_unit: 1, rows_per_group: 1 };
+        }
+        let table = &relation.table;
+        let groups = options.max_groups.map_or(table.max_groups_per_unit, |asked| {
+            u32::try_from(asked).unwrap_or(u32::MAX).min(table.max_groups_per_unit)
+        });
+        let groups_per_unit = match keys {
+            Keys::None => 1,
+            Keys::Public(keys) => groups.min(u32::try_from(keys.len()).unwrap_or(u32::MAX)).max(1),
+            Keys::Private => groups,
+        };
+        let rows_per_group = options.max_rows.map_or(table.max_rows_per_group, |asked| asked.min(table.max_rows_per_group));
+        Self { groups_per_unit, rows_per_group }
+    }
+}
+
+/// The rows that are counted: unit, keys, inputs.
+fn rows(relation: &Relation, keys: &[Expr], inputs: &[Expr], shown: &Keys) -> Result<LogicalPlan, PlanError> {
+    let mut builder = LogicalPlanBuilder::from(relation.plan.clone());
+    if let Keys::Public(_) = shown {
+        // A unit's groups are not to be spent on keys that nobody will see.
+        for key in keys {
+            let values = facts::of(key, relation).values.unwrap_or_default();
+            let list = values.into_iter().map(|value| Expr::Literal(value, None)).collect();
+            builder = builder.filter(key.clone().in_list(list, false)).map_err(error_of)?;
+        }
+    }
+    let named = |name: &str, exprs: &[Expr]| -> Vec<Expr> {
+        exprs.iter().enumerate().map(|(index, expr)| expr.clone().alias(format!("{name} {index}"))).collect()
+    };
+    let unit = relation.unit.clone().map(|unit| Expr::Column(unit).alias("unit"));
+    let columns = unit.into_iter().chain(named("key", keys)).chain(named("input", inputs));
+    builder.project(columns.collect::<Vec<_>>()).and_then(|builder| builder.build()).map_err(error_of)
+}
