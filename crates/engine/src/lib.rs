@@ -11,6 +11,9 @@ mod certificate;
 mod engine;
 mod error;
 mod key;
+mod keys;
+mod noise;
+mod pricing;
 mod private;
 mod question;
 
@@ -18,5 +21,8 @@ pub use certificate::{Certificate, Finding, Promise, Signature, Verdict, verify}
 pub use engine::{Answer, Engine};
 pub use error::EngineError;
 pub use key::Key;
+pub use keys::KeyRule;
+pub use noise::Noise;
+pub use pricing::{Item, Keys, Preference, Pricing, Wish};
 pub use private::{Choices, Numbers, Private, Responses};
 pub use question::{Question, Term};
