@@ -5,6 +5,7 @@ pub(crate) mod budget;
 pub(crate) mod certificate;
 pub(crate) mod charging;
 pub(crate) mod ledger;
+pub(crate) mod query;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,8 @@ const MAX_GATHERED: u64 = 10_000_000;
 #[command(version, max_term_width = 100, propagate_version = true)]
 #[command(after_help = "\
 Start here:
+  demur init visits.parquet --unit patient_id
+  demur query \"SELECT region, COUNT(*) FROM visits GROUP BY region\" --epsilon 0.5
   demur noise laplace --value 42 --sensitivity 1 --epsilon 0.5
   demur account compose 'gaussian(sigma=5)*100' --delta 1e-6
   demur budget create visits --epsilon 1
@@ -36,6 +39,16 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Ask a question in SQL and get a private answer with error bars
+    #[command(after_help = query::QUERY_HELP)]
+    Query(query::Query),
+    /// See what a question would cost and how far off its answer would be, for free
+    Explain(query::Explain),
+    /// Write a first demur.toml for some files
+    #[command(after_help = query::INIT_HELP)]
+    Init(query::Init),
+    /// Check demur.toml, and say in words what it promises to whom
+    Check(query::Check),
     /// Publish a number, a choice or an answer with exact noise
     #[command(subcommand)]
     Noise(Noise),

@@ -7,6 +7,7 @@ use demur_accounting::{AccountingError, Refusal};
 use demur_engine::EngineError;
 use demur_ledger::LedgerError;
 use demur_noise::{EntropyError, NoiseError};
+use demur_plan::PlanError;
 
 /// A mistake, what was found, and what to do about it.
 #[derive(Debug)]
@@ -92,7 +93,15 @@ impl From<LedgerError> for Failure {
 /// The same, or a release that failed.
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        Self::of_ledger(error.code(), error.to_string(), error.is_refusal())
+        let hint = error.advice().map(str::to_owned);
+        Self { hint, ..Self::of_ledger(error.code(), error.to_string(), error.is_refusal()) }
+    }
+}
+
+/// A question that was not understood, or is not allowed.
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        EngineError::from(error).into()
     }
 }
 

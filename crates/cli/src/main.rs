@@ -5,12 +5,15 @@ mod amount;
 mod args;
 mod budget;
 mod certificate;
+mod check;
 mod failure;
+mod init;
 mod ledger;
 mod noise;
 mod output;
 mod place;
 mod plot;
+mod query;
 mod table;
 mod words;
 
@@ -34,6 +37,10 @@ fn main() -> ExitCode {
 
 fn run(command: Command, out: &mut impl Write) -> Result<(), Failure> {
     match command {
+        Command::Query(args) => query::query(&args, out),
+        Command::Explain(args) => query::explain(&args, out).map_err(Failure::without_note),
+        Command::Init(args) => init::run(&args, out).map_err(Failure::without_note),
+        Command::Check(args) => check::run(&args, out).map_err(Failure::without_note),
         Command::Noise(command) => noise::run(command, out),
         Command::Account(command) => account::run(command, out).map_err(Failure::without_note),
         Command::Budget(command) => budget::run(command, out).map_err(Failure::without_note),

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use demur_engine::Answer;
 use demur_ledger::{Ledger, LedgerError, Location, Options};
 
 use crate::failure::Failure;
@@ -38,6 +39,11 @@ impl Place {
     /// The ledger of this flag, or of where we are.
     pub(crate) fn find(flag: Option<&str>) -> Result<Self, Failure> {
         Self::choose(flag, std::env::var_os(VARIABLE), Path::new(""))
+    }
+
+    /// The ledger of this flag, or of a project in that folder.
+    pub(crate) fn of_project(flag: Option<&str>, folder: &Path) -> Result<Self, Failure> {
+        Self::choose(flag, std::env::var_os(VARIABLE), folder)
     }
 
     fn choose(flag: Option<&str>, variable: Option<OsString>, folder: &Path) -> Result<Self, Failure> {
@@ -128,6 +134,21 @@ pub(crate) fn options() -> Options {
         software: concat!("demur ", env!("CARGO_PKG_VERSION")).to_owned(),
         ..Options::default()
     }
+}
+
+/// The name of whoever runs the command.
+pub(crate) fn user() -> String {
+    let name = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned())
+}
+
+/// Writes the certificate of a release to a file.
+pub(crate) fn write_certificate(path: &Path, answer: &Answer) -> Result<(), Failure> {
+    std::fs::write(path, answer.certificate.text()? + "\n").map_err(|error| {
+        let message = format!("the certificate could not be written to `{}`: {error}", path.display());
+        let entry = answer.certificate.charge.sequence;
+        Failure::new("cli.file", message).hint(format!("it is kept in the ledger: demur certificate show {entry}"))
+    })
 }
 
 #[cfg(test)]

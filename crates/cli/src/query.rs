@@ -2,15 +2,17 @@
 
 mod explain;
 mod print;
+mod waiting;
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use demur_engine::{Ask, Embedded, Engine, Project, Quote, Table};
 
-use crate::args::query::{Asked, Explain, Query, Shape};
+use crate::args::query::{Asked, Explain, Query};
 use crate::failure::Failure;
 use crate::place::{self, Place};
+use waiting::Waiting;
 
 /// Asks, charges, answers.
 pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
@@ -20,17 +22,19 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
     if args.dry_run || quote.bounded.explain {
         return explain::show(&quote, &project, args.format, out);
     }
-    let place = place(&args.asked, &project)?;
-    let engine = open(&place, &project)?;
+    let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
     let backend = Embedded::new(&project.folder)?;
     if let Some(count) = args.repeat {
-        return repeat(&engine, &project, &quote, &backend, count, args.format, out);
+        let engine = Engine::open(&place.location, place::options())?;
+        return rehearse(&engine, (&project, &quote), &backend, count, out);
     }
-    let _bar = std::io::stderr().is_terminal().then(|| crate::progress::rows(backend.progress()));
-    let answer = engine.query(&project, &ask, &quote, &backend)?;
-    drop(_bar);
+    let engine = Engine::for_project(&project, &place.location, place::options())?;
+    let waiting = Waiting::start(backend.reading())?;
+    let answer = engine.query(&project, &ask, &quote, &backend);
+    waiting.end();
+    let answer = answer?;
     if let Some(path) = &args.certificate {
-        write_certificate(path, &answer.certificate.text()?)?;
+        place::write_certificate(path, &answer)?;
     }
     let table = Table::read(&answer.certificate.columns, &answer.certificate.released)?;
     print::answer(&table, &answer, &quote, args.format, out)
@@ -42,6 +46,29 @@ pub(crate) fn explain(args: &Explain, out: &mut impl Write) -> Result<(), Failur
     let ask = ask(&args.asked, None, None)?;
     let quote = Quote::make(&project, &ask)?;
     explain::show(&quote, &project, args.format, out)
+}
+
+/// Answers many times, for auditors; says loudly what that means.
+fn rehearse(
+    engine: &Engine,
+    (project, quote): (&Project, &Quote),
+    backend: &Embedded,
+    count: u64,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let warning = "NOT PROTECTED: this is a scratch ledger, and the same data is answered about again and again";
+    let _ = writeln!(std::io::stderr(), "{warning}");
+    let mut failed = None;
+    let shown = engine.rehearse(project, quote, backend, count, |table| {
+        print::line(&table, out).map_err(|failure| {
+            failed = Some(failure);
+            std::io::Error::other("written no further")
+        })
+    });
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(shown?),
+    }
 }
 
 fn project(folder: Option<&Path>) -> Result<Project, Failure> {

@@ -14,7 +14,7 @@ use demur_plan::Bounded;
 use demur_tally::Tally;
 
 pub use embedded::Embedded;
-pub use files::stored_columns;
+pub use files::{check_files, stored_columns};
 
 /// Something that failed while rows were read. It has no words: they would be about the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

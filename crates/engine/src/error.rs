@@ -77,3 +77,15 @@ impl From<demur_plan::PlanError> for EngineError {
         Self { refusal: error.is_refusal(), hint, ..Self::new(error.code(), error.to_string()) }
     }
 }
+
+impl From<demur_noise::NoiseError> for EngineError {
+    fn from(error: demur_noise::NoiseError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+impl From<demur_core::Error> for EngineError {
+    fn from(error: demur_core::Error) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}

@@ -63,7 +63,6 @@ impl Engine {
     pub fn rehearse(
         &self,
         project: &Project,
-        ask: &Ask,
         quote: &Quote,
         backend: &dyn Backend,
         count: u64,
@@ -84,7 +83,6 @@ impl Engine {
             let table = tallied.table(&mut entropy)?;
             each(table).map_err(|error| EngineError::new("engine.write", format!("the answers could not be written: {error}")))?;
         }
-        let _ = ask;
         Ok(())
     }
 

@@ -192,6 +192,10 @@ impl Leaves {
             | PrivacyLoss::TruncatedLaplace { scale, sensitivity, .. } => {
                 (&(sensitivity * &Rational::from(group)) / scale).to_f64() > LARGEST_FLAT
             }
+            PrivacyLoss::DiscreteLaplace { sensitivity, .. } => {
+                many_steps(&(sensitivity * &Rational::from(group)))
+            }
+            PrivacyLoss::TruncatedDiscreteLaplace { bound, .. } => many_steps(bound),
             PrivacyLoss::Exponential { epsilon } => {
                 (epsilon * &Rational::from(group)).to_f64() > LARGEST_FLAT
             }
@@ -328,7 +332,14 @@ fn base(loss: &PrivacyLoss, group: u64) -> Result<Base, AccountingError> {
             truncated_laplace((bound / scale).to_f64(), &(&(sensitivity * &k) / scale))
         }
         PrivacyLoss::DiscreteLaplace { scale, sensitivity } => {
-            discrete_laplace(scale, whole(&(sensitivity * &k), "discrete_laplace")?)
+            let moved = sensitivity * &k;
+            match many_steps(&moved) {
+                true => two_points(&Rational::from(moved.floor()) / scale),
+                false => discrete_laplace(scale, whole(&moved, "discrete_laplace")?),
+            }
+        }
+        PrivacyLoss::TruncatedDiscreteLaplace { scale, bound, sensitivity } if many_steps(bound) => {
+            widely_truncated(scale, bound, &(sensitivity * &k))
         }
         PrivacyLoss::TruncatedDiscreteLaplace { scale, bound, sensitivity } => {
             let shift = whole(&(sensitivity * &k), "truncated_discrete_laplace")?;
@@ -345,6 +356,11 @@ fn base(loss: &PrivacyLoss, group: u64) -> Result<Base, AccountingError> {
         }
     };
     Ok(Base::Pieces(pieces))
+}
+
+/// Whether an answer moves so far that its law is replaced by the worst with its ε.
+fn many_steps(moved: &Rational) -> bool {
+    *moved >= Rational::from(MOST_ATOMS)
 }
 
 /// A whole number of steps, rounded down: whole-number answers move by whole numbers.
@@ -515,6 +531,21 @@ fn truncated_discrete_laplace(scale: &Rational, bound: u64, shift: u64) -> Piece
     let all = by_loss.into_iter().map(|(steps, probability)| atom(exact(steps), probability));
     pieces.atoms = atoms(all.collect()).atoms;
     pieces
+}
+
+/// The same with a bound of many steps: the worst that has its ε = Δ/t and the probability δ of its outermost
+/// Δ values, r^(τ+1)·(e^ε − 1)/(1 + r − 2r^(τ+1)). An answer that moves by 1 has no other law.
+fn widely_truncated(scale: &Rational, bound: &Rational, moved: &Rational) -> Pieces {
+    let shift = Rational::from(moved.floor());
+    let (tau, t) = (Rational::from(bound.floor()).to_f64(), scale.recip().to_f64());
+    let outermost = libm::exp(-(tau + 1.0) * t);
+    let outside =
+        outermost * libm::expm1((&shift / scale).to_f64()) / (1.0 + libm::exp(-t) - 2.0 * outermost);
+    if shift > *bound || !(outside < 1.0) {
+        return Pieces { infinite: 1.0, ..Pieces::default() };
+    }
+    let outside = Rational::try_from(outside * (1.0 + 1e-12)).unwrap_or_else(|_| Rational::one());
+    approximate(&(&shift / scale), &outside, 1)
 }
 
 /// A sum that is off by a unit or two however many terms it has.

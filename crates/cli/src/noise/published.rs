@@ -126,28 +126,18 @@ fn charge<P: Private>(
     }
     let question = Question {
         budget: budget.to_owned(),
-        requester: charging.requester.clone().unwrap_or_else(user),
+        requester: charging.requester.clone().unwrap_or_else(place::user),
         id: charging.request_id.clone(),
         data_version: charging.data_version.clone(),
         text: question,
         adjacency: Adjacency::AddRemove,
         terms: vec![term],
+        columns: Vec::new(),
     };
     let place = Place::find(charging.ledger.as_deref())?;
     let answer = Engine::open(&place.location, place::options())?.ask(&question, private)?;
     if let Some(path) = &charging.certificate {
-        std::fs::write(path, answer.certificate.text()? + "\n").map_err(|error| {
-            let message = format!("the certificate could not be written to `{}`: {error}", path.display());
-            let entry = answer.certificate.charge.sequence;
-            Failure::new("cli.file", message)
-                .hint(format!("it is kept in the ledger: demur certificate show {entry}"))
-        })?;
+        place::write_certificate(path, &answer)?;
     }
     Ok(answer)
-}
-
-/// The name of whoever runs the command.
-fn user() -> String {
-    let name = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned())
 }

@@ -172,12 +172,10 @@ impl Backend for Embedded {
     }
 
     fn check(&self, plan: &Bounded) -> Result<(), EngineError> {
-        if let Source::Files(folder) = &self.source {
-            for file in files::of(&plan.table, folder)? {
-                files::check(&plan.table, &file)?;
-            }
+        match &self.source {
+            Source::Files(folder) => files::check_files(&plan.table, folder),
+            Source::Memory(_) => Ok(()),
         }
-        Ok(())
     }
 
     fn tally(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally, Failed> {

@@ -96,8 +96,13 @@ pub(super) fn stored_schema(file: &Path, format: Format) -> Result<Schema, Engin
     }
 }
 
+/// Whether a table's files are there, with the declared columns; no row is read.
+pub fn check_files(table: &Table, folder: &Path) -> Result<(), EngineError> {
+    of(table, folder)?.iter().try_for_each(|file| check(table, file))
+}
+
 /// Whether a file has the declared columns.
-pub(super) fn check(table: &Table, file: &Path) -> Result<(), EngineError> {
+fn check(table: &Table, file: &Path) -> Result<(), EngineError> {
     let stored = stored_schema(file, table.format)?;
     for (name, column) in &table.columns {
         let text = match stored.field_with_name(name) {

@@ -205,6 +205,26 @@ impl Gaussian {
         Self::with_variance(lattice, dimensions, steps_squared, variance)
     }
 
+    /// For `dimensions` whole numbers that together move by at most √`l2_squared` in ℓ2, with the variance itself.
+    ///
+    /// What it hides is for an accountant to say. Numbers that never move need not be counted in `dimensions`.
+    ///
+    /// ```
+    /// use demur_noise::{Gaussian, Mechanism};
+    /// let mechanism = Gaussian::of_variance(3, "3".parse()?, "60".parse()?)?;
+    /// let loss = "discrete_gaussian(variance=60, sensitivity_squared=3, dimensions=3)";
+    /// assert_eq!(mechanism.loss().to_string(), loss);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_variance(
+        dimensions: u64,
+        l2_squared: Rational,
+        variance: Rational,
+    ) -> Result<Self, NoiseError> {
+        check_sensitivity(&l2_squared)?;
+        Self::with_variance(Lattice::INTEGER, dimensions, l2_squared, variance)
+    }
+
     /// σ = Δ/2δ, which gives (0, δ): differences are hidden outright but for δ.
     ///
     /// The analytic calibration at ε = 0 needs a little less noise.

@@ -70,6 +70,21 @@ impl Laplace {
         Self::on(lattice, dimensions, steps, epsilon)
     }
 
+    /// For `dimensions` whole numbers that together move by at most `l1`, with the scale t itself.
+    ///
+    /// ```
+    /// use demur_noise::{Laplace, Mechanism};
+    /// let mechanism = Laplace::of_scale(1, "3".parse()?, "12".parse()?)?;
+    /// assert_eq!(mechanism.loss().to_string(), "discrete_laplace(scale=12, sensitivity=3)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_scale(dimensions: u64, l1: Rational, scale: Rational) -> Result<Self, NoiseError> {
+        check_sensitivity(&l1)?;
+        check_dimensions(dimensions)?;
+        let noise = DiscreteLaplace::new(scale)?;
+        Ok(Self { noise, lattice: Lattice::INTEGER, dimensions, sensitivity: l1 })
+    }
+
     fn on(
         lattice: Lattice,
         dimensions: u64,

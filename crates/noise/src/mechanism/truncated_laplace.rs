@@ -56,6 +56,32 @@ impl TruncatedLaplace {
         Self::on(lattice, lattice.sensitivity(&sensitivity), epsilon, delta)
     }
 
+    /// For one whole number that moves by at most `sensitivity`, with the scale itself and the least bound for δ.
+    ///
+    /// ```
+    /// use demur_noise::TruncatedLaplace;
+    /// let mechanism = TruncatedLaplace::of_scale("1".parse()?, "1".parse()?, &"1e-6".parse()?)?;
+    /// assert_eq!(mechanism.bound().to_string(), "14");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_scale(sensitivity: Rational, scale: Rational, delta: &Rational) -> Result<Self, NoiseError> {
+        check_sensitivity(&sensitivity)?;
+        if !delta.is_positive() || *delta > Rational::new(1, 2) {
+            let message =
+                format!("truncated Laplace noise needs a δ above 0 and at most 1/2, but it is {delta}");
+            return Err(NoiseError::new("noise.truncated-delta", message));
+        }
+        let sensitivity = Rational::from(sensitivity.ceil());
+        let bound = least_bound(&scale, &sensitivity, delta)?;
+        let noise = TruncatedDiscreteLaplace::new(scale, bound)?;
+        Ok(Self { noise, lattice: Lattice::INTEGER, sensitivity })
+    }
+
+    /// The noise itself.
+    pub fn noise(&self) -> &TruncatedDiscreteLaplace {
+        &self.noise
+    }
+
     fn on(
         lattice: Lattice,
         sensitivity: Rational,

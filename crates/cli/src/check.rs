@@ -1,0 +1,71 @@
+//! `demur check`: is demur.toml in order, and what does it promise?
+
+use std::io::Write;
+use std::path::Path;
+
+use demur_engine::{Project, check_files};
+use demur_plan::catalog::{Column, PrivacyUnit, Table};
+
+use crate::args::query::Check;
+use crate::failure::Failure;
+
+pub(crate) fn run(args: &Check, out: &mut impl Write) -> Result<(), Failure> {
+    let project = match &args.project {
+        Some(folder) => Project::open(folder)?,
+        None => Project::find(Path::new("."))?,
+    };
+    for table in project.catalog.tables.values() {
+        check_files(table, &project.folder)?;
+    }
+    for table in project.catalog.tables.values() {
+        describe(table, out)?;
+    }
+    let budget = &project.catalog.budget;
+    match &budget.opens_with {
+        Some((epsilon, delta, _)) => writeln!(
+            out,
+            "All answers together cost at most ε = {}, δ = {} (budget `{}`): whatever is answered, for ever, is hardly more likely with \
+             anybody's data than without it.",
+            epsilon.value(),
+            delta.value(),
+            budget.name
+        )?,
+        None => writeln!(out, "Answers are paid by the budget `{}`; `demur budget show {}` says how much it has.", budget.name, budget.name)?,
+    }
+    Ok(())
+}
+
+fn describe(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
+    let name = &table.name;
+    if table.public {
+        writeln!(out, "`{name}` is public: it is about nobody.\n")?;
+        return Ok(());
+    }
+    match &table.unit {
+        PrivacyUnit::Row => writeln!(out, "`{name}`: every row is somebody's. Whether a row is there, and what it says, stays hidden.")?,
+        PrivacyUnit::Column(column) => {
+            writeln!(out, "`{name}`: all rows with the same `{column}` are one person's. Whether somebody is there at all, and with what, stays hidden.")?;
+            writeln!(
+                out,
+                "  A person counts in at most {} groups of an answer, and for at most {} rows in each.",
+                table.max_groups_per_unit, table.max_rows_per_group
+            )?;
+        }
+    }
+    let bounded = |column: &Column| column.low.is_some() && column.high.is_some();
+    let numbers = table.columns.iter().filter(|(_, column)| column.column_type.is_numeric());
+    let (with, without): (Vec<_>, Vec<_>) = numbers.partition(|(_, column)| bounded(column));
+    list(out, "  Can be summed and averaged:", &with)?;
+    list(out, "  Have no bounds, so they need contribution_bounds_per_row => (low, high):", &without)?;
+    let public: Vec<_> = table.columns.iter().filter(|(_, column)| column.values.is_some()).collect();
+    list(out, "  Have public values, so that groups of them always answer:", &public)?;
+    Ok(writeln!(out)?)
+}
+
+fn list(out: &mut impl Write, what: &str, columns: &[(&String, &Column)]) -> Result<(), Failure> {
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    Ok(writeln!(out, "{what} {}.", names.join(", "))?)
+}
