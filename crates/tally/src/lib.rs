@@ -1,7 +1,75 @@
 //! Exact bounded integer aggregates of Arrow batches: what each group of rows adds up to when no unit counts for more than it may.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use arrow::array::{Int64Array, RecordBatch, StringViewArray};
+//! use demur_tally::{Bounds, Measure, Spec, Step, Tallier};
+//!
+//! let batch = RecordBatch::try_from_iter([
+//!     ("user", Arc::new(Int64Array::from(vec![1, 1, 1, 2])) as _),
+//!     ("region", Arc::new(StringViewArray::from(vec!["north", "north", "north", "south"])) as _),
+//!     ("spend", Arc::new(Int64Array::from(vec![Some(70), Some(900), None, Some(5)])) as _),
+//! ])?;
+//! let spec = Spec {
+//!     has_unit: true,
+//!     keys: 1,
+//!     inputs: 1,
+//!     groups_per_unit: 5,
+//!     measures: vec![
+//!         Measure::Count { input: None, most: 2 },
+//!         Measure::Sum {
+//!             input: 0,
+//!             step: Step::One,
+//!             row: Bounds { low: 0, high: 100 },
+//!             unit: Bounds { low: 0, high: 150 },
+//!         },
+//!     ],
+//! };
+//! let tallier = Tallier::new(spec, &batch.schema(), [17, 4], 2)?;
+//! let mut feed = tallier.feed()?;
+//! feed.push(&batch)?;
+//! feed.finish()?;
+//! let tally = tallier.finish()?;
+//! assert_eq!(tally.units, [1, 1]);
+//! assert_eq!(tally.measures, [[2, 1], [150, 5]]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Spec`] says what is counted and what is promised of it, [`Tallier`] counts. There is no noise here and no price: a [`Tally`] is exact, and must
+//! not leave the house as it is.
 
+mod bags;
+mod bound;
+mod codes;
+mod column;
+mod error;
+mod feed;
+mod groups;
+mod hash;
+mod keep;
+mod layout;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod reference;
+mod rows;
+mod shared;
+mod shelf;
+mod sources;
 mod spec;
+mod steps;
+#[cfg(test)]
+mod tables;
+mod tallier;
 mod tally;
+mod totals;
+mod units;
+mod wide;
+mod words;
 
+pub use error::TallyError;
+pub use feed::Feed;
 pub use spec::{Bounds, Measure, Spec, Step};
+pub use tallier::Tallier;
 pub use tally::Tally;

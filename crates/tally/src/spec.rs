@@ -11,6 +11,8 @@
 //! **Why.** All rows of a unit and a group are added up first; that sum is forced into its bounds; of the unit's groups those
 //! with the smallest keyed hash are kept. None of these steps looks at another unit's rows.
 
+use crate::error::TallyError;
+
 /// What to tally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
@@ -114,4 +116,102 @@ pub struct Bounds {
     pub low: i64,
     /// The most.
     pub high: i64,
+}
+
+/// No bound lies further from 0.
+const FURTHEST: i64 = 1 << 62;
+
+/// Steps of doubles are 2^−1022 to 2^1022, so that both they and their inverses are doubles.
+const EXPONENTS: std::ops::RangeInclusive<i32> = -1022..=1022;
+
+impl Spec {
+    /// How many columns a batch has.
+    pub fn columns(&self) -> usize {
+        usize::from(self.has_unit) + self.keys + self.inputs
+    }
+
+    /// Which columns are keys.
+    pub(crate) fn key_columns(&self) -> std::ops::Range<usize> {
+        let first = usize::from(self.has_unit);
+        first..first + self.keys
+    }
+
+    /// Which column an input is.
+    pub(crate) fn input_column(&self, input: usize) -> usize {
+        self.key_columns().end + input
+    }
+
+    /// Refuses what makes no sense.
+    pub(crate) fn check(&self) -> Result<(), TallyError> {
+        if self.groups_per_unit == 0 {
+            return Err(TallyError::spec("groups_per_unit is 0, so nothing would be counted"));
+        }
+        self.measures.iter().enumerate().try_for_each(|(index, measure)| {
+            let refuse = |text: &str| Err(TallyError::spec(format!("measure {index}: {text}")));
+            if measure.input().is_some_and(|input| input >= self.inputs) {
+                return refuse("its input is not among the inputs");
+            }
+            match *measure {
+                Measure::Count { .. } | Measure::Distinct { .. } => Ok(()),
+                Measure::Sum { step, row, unit, .. } => match () {
+                    () if !(row.is_sound() && unit.is_sound()) => refuse(UNSOUND),
+                    () if !unit.contains(0) => refuse("the bounds of a unit's sum do not hold 0"),
+                    () if !step.is_sound() => refuse(STEP),
+                    () => Ok(()),
+                },
+                Measure::Deviation { step, row, centre, .. } => match () {
+                    () if !row.is_sound() => refuse(UNSOUND),
+                    () if !row.contains(centre) => refuse("the centre is not within the bounds"),
+                    () if !step.is_sound() => refuse(STEP),
+                    () => Ok(()),
+                },
+                Measure::Histogram { step, row, cells, .. } => match () {
+                    () if !row.is_sound() => refuse(UNSOUND),
+                    () if cells == 0 => refuse("it has no cells"),
+                    () if !step.is_sound() => refuse(STEP),
+                    () => Ok(()),
+                },
+            }
+        })
+    }
+}
+
+const UNSOUND: &str = "its bounds are not in order, or further from 0 than 2^62";
+const STEP: &str = "its step is beyond 2^±1022";
+
+impl Measure {
+    /// Which input is read, if any.
+    pub(crate) fn input(&self) -> Option<usize> {
+        match *self {
+            Self::Count { input, .. } => input,
+            Self::Sum { input, .. }
+            | Self::Deviation { input, .. }
+            | Self::Distinct { input, .. }
+            | Self::Histogram { input, .. } => Some(input),
+        }
+    }
+
+    /// How many numbers there are for each group.
+    pub fn cells(&self) -> usize {
+        match self {
+            Self::Histogram { cells, .. } => *cells as usize,
+            _ => 1,
+        }
+    }
+}
+
+impl Step {
+    fn is_sound(self) -> bool {
+        !matches!(self, Self::Binary(exponent) if !EXPONENTS.contains(&exponent))
+    }
+}
+
+impl Bounds {
+    fn is_sound(self) -> bool {
+        -FURTHEST <= self.low && self.low <= self.high && self.high <= FURTHEST
+    }
+
+    fn contains(self, value: i64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
 }

@@ -1,0 +1,205 @@
+//! [`Coder`]: the values of one key column as small numbers.
+//!
+//! **Definition.** NULL is 0; every other thing gets the next number when this reader first meets it. The numbers mean nothing outside one
+//! feed: which is smaller depends on the order of rows.
+//!
+//! Short strings (up to 12 bytes) are told apart as one 128-bit word, their length and bytes, which is how Arrow's views hold them.
+
+use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray, downcast_dictionary_array};
+use arrow::datatypes::{
+    ArrowNativeType, BinaryViewType, ByteViewType, DataType, Decimal128Type, StringViewType,
+};
+
+use crate::column::{Kind, Native, each_bytes, nulls, plain, words_into};
+use crate::error::TallyError;
+use crate::hash::Secret;
+use crate::words::{NONE, Strings, Words, small};
+
+/// The number of NULL.
+const NULL: u32 = 0;
+
+/// Numbers for the values of one column.
+pub(crate) struct Coder {
+    secret: Secret,
+    kind: Kind,
+    words: Words<u64>,
+    short: Words<u128>,
+    long: Strings,
+    /// The numbers of the long strings.
+    long_codes: Vec<u32>,
+    /// The next number.
+    next: u32,
+    /// The dictionary met last, and the numbers of its values.
+    dictionary: Option<(ArrayRef, Vec<u32>)>,
+    /// Views of long strings met in this batch.
+    recent: Vec<(u128, u32)>,
+    scratch: Vec<u64>,
+}
+
+impl Coder {
+    pub(crate) fn new(kind: Kind, secret: Secret) -> Self {
+        Self {
+            secret,
+            kind,
+            words: Words::new(),
+            short: Words::new(),
+            long: Strings::new(),
+            long_codes: Vec::new(),
+            next: NULL + 1,
+            dictionary: None,
+            recent: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// All numbers so far are smaller.
+    pub(crate) fn len(&self) -> usize {
+        self.next as usize
+    }
+
+    /// Writes the number of each value.
+    pub(crate) fn encode(&mut self, array: &ArrayRef, codes: &mut Vec<u32>) -> Result<(), TallyError> {
+        codes.clear();
+        small(self.next as usize + array.len(), "keys")?;
+        let dynamic = array.as_ref();
+        downcast_dictionary_array!(
+            dynamic => {
+                if dynamic.values().len() > array.len() && !self.knows(dynamic.values()) {
+                    return self.encode_plain(&plain(array)?, codes);
+                }
+                let numbers = self.of_dictionary(dynamic.values())?;
+                let keys = dynamic.keys();
+                let of = |key: usize| numbers.get(key).copied().unwrap_or(NULL);
+                match keys.nulls() {
+                    None => codes.extend(keys.values().iter().map(|key| of(key.as_usize()))),
+                    Some(valid) => codes.extend(
+                        keys.values().iter().zip(valid).map(|(key, valid)| if valid { of(key.as_usize()) } else { NULL }),
+                    ),
+                }
+                Ok(())
+            },
+            _ => self.encode_plain(array, codes)
+        )
+    }
+
+    fn knows(&self, values: &ArrayRef) -> bool {
+        matches!(&self.dictionary, Some((known, _)) if std::sync::Arc::ptr_eq(known, values))
+    }
+
+    /// The numbers of a dictionary's values; the array is held, so that its address stays its own.
+    fn of_dictionary(&mut self, values: &ArrayRef) -> Result<&[u32], TallyError> {
+        if !self.knows(values) {
+            let mut numbers = self.dictionary.take().map(|(_, numbers)| numbers).unwrap_or_default();
+            numbers.clear();
+            small(self.next as usize + values.len(), "keys")?;
+            self.encode_plain(values, &mut numbers)?;
+            self.dictionary = Some((values.clone(), numbers));
+        }
+        Ok(self.dictionary.as_ref().map_or(&[], |(_, numbers)| numbers))
+    }
+
+    fn encode_plain(&mut self, array: &ArrayRef, codes: &mut Vec<u32>) -> Result<(), TallyError> {
+        match self.kind {
+            Kind::Nothing => codes.resize(array.len(), NULL),
+            Kind::Word(native) => self.encode_words(array, native, codes),
+            Kind::Wide => {
+                for value in array.as_primitive::<Decimal128Type>() {
+                    codes.push(value.map_or(NULL, |value| self.short(value as u128)));
+                }
+            }
+            Kind::Bytes => match array.data_type() {
+                DataType::Utf8View => self.encode_views::<StringViewType>(array.as_byte_view(), codes)?,
+                DataType::BinaryView => self.encode_views::<BinaryViewType>(array.as_byte_view(), codes)?,
+                _ => {
+                    codes.resize(array.len(), NULL);
+                    each_bytes(array, |row, bytes| {
+                        codes[row] = self.string(bytes)?;
+                        Ok(())
+                    })?;
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn encode_words(&mut self, array: &ArrayRef, native: Native, codes: &mut Vec<u32>) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        words_into(array, native, &mut scratch);
+        let mut next = self.next;
+        let mut number = |word: u64| {
+            let code = self.words.number(word, next, &self.secret);
+            next += u32::from(code == next);
+            code
+        };
+        match nulls(array) {
+            None => codes.extend(scratch.iter().map(|&word| number(word))),
+            Some(valid) => codes.extend(
+                scratch
+                    .iter()
+                    .zip(valid.inner())
+                    .map(|(&word, valid)| if valid { number(word) } else { NULL }),
+            ),
+        }
+        self.next = next;
+        self.scratch = scratch;
+    }
+
+    fn encode_views<T: ByteViewType>(
+        &mut self,
+        array: &GenericByteViewArray<T>,
+        codes: &mut Vec<u32>,
+    ) -> Result<(), TallyError>
+    where
+        T::Native: AsRef<[u8]>,
+    {
+        self.recent.clear();
+        for (row, &view) in array.views().iter().enumerate() {
+            let length = view as u32;
+            codes.push(if array.is_null(row) {
+                NULL
+            } else if length <= SHORT as u32 {
+                self.short(view & (u128::MAX >> (8 * (SHORT as u32 - length))))
+            } else {
+                self.long_view(view, array.value(row).as_ref())?
+            });
+        }
+        Ok(())
+    }
+
+    /// A long string by its view, which says where its bytes are and so cannot mean two strings within one batch.
+    fn long_view(&mut self, view: u128, bytes: &[u8]) -> Result<u32, TallyError> {
+        self.recent.resize(256, (0, NONE));
+        let at = (self.secret.wide(view) >> 56) as usize;
+        if self.recent[at] == (view, self.recent[at].1) && self.recent[at].1 != NONE {
+            return Ok(self.recent[at].1);
+        }
+        let code = self.string(bytes)?;
+        self.recent[at] = (view, code);
+        Ok(code)
+    }
+
+    fn string(&mut self, bytes: &[u8]) -> Result<u32, TallyError> {
+        if bytes.len() <= SHORT {
+            let mut view = [0; 16];
+            view[0] = bytes.len() as u8;
+            view[4..4 + bytes.len()].copy_from_slice(bytes);
+            return Ok(self.short(u128::from_le_bytes(view)));
+        }
+        let number = self.long.number(bytes, self.secret.bytes(bytes))? as usize;
+        if number == self.long_codes.len() {
+            self.long_codes.push(self.next);
+            self.next += 1;
+        }
+        Ok(self.long_codes[number])
+    }
+
+    #[inline]
+    fn short(&mut self, word: u128) -> u32 {
+        let code = self.short.number(word, self.next, &self.secret);
+        self.next += u32::from(code == self.next);
+        code
+    }
+}
+
+/// How many bytes a view holds itself.
+const SHORT: usize = 12;

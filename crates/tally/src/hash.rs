@@ -1,0 +1,119 @@
+//! [`Secret`]: which groups a unit keeps, in a way nobody outside can foresee.
+//!
+//! **Definition.** fold(x, y) is the exclusive or of the two halves of the 128-bit product x · y. A word and a string of bytes are hashed by
+//! folding them with two secret words; the *rank* of a group for a unit is the fold of both hashes.
+//!
+//! **Guarantee.** None rests on how well this mixes: bounds hold for every function in its place, and whoever needs distinct things
+//! to be told apart compares the things. A good mix only makes each of a unit's groups equally likely to be kept.
+
+/// The key of one query's hashes.
+#[derive(Clone, Copy)]
+pub(crate) struct Secret {
+    first: u64,
+    second: u64,
+    /// Lets a test make things collide.
+    #[cfg(test)]
+    pub(crate) thing_mask: u64,
+}
+
+/// An odd constant with no pattern (the fraction of √3).
+const ODD: u64 = 0xBB67_AE85_84CA_A73B;
+
+impl Secret {
+    pub(crate) fn new(key: [u64; 2]) -> Self {
+        Self {
+            first: key[0],
+            second: key[1],
+            #[cfg(test)]
+            thing_mask: u64::MAX,
+        }
+    }
+
+    /// The hash of a word.
+    #[inline]
+    pub(crate) fn word(&self, word: u64) -> u64 {
+        fold(fold(word ^ self.first, self.second | 1) ^ self.second, ODD)
+    }
+
+    /// The hash of a wide word.
+    #[inline]
+    pub(crate) fn wide(&self, word: u128) -> u64 {
+        fold(self.word(word as u64) ^ (word >> 64) as u64, self.first | 1)
+    }
+
+    /// The hash of a string of bytes.
+    #[inline]
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> u64 {
+        let mut state = self.second ^ bytes.len() as u64;
+        let mut words = bytes.chunks_exact(8);
+        for word in &mut words {
+            state = fold(state ^ word_of(word), self.first | 1);
+        }
+        self.word(state ^ word_of(words.remainder()))
+    }
+
+    /// The hash of a group or a value, from its canonical bytes.
+    pub(crate) fn thing(&self, bytes: &[u8]) -> u64 {
+        let hash = self.bytes(bytes);
+        #[cfg(test)]
+        let hash = hash & self.thing_mask;
+        hash
+    }
+}
+
+/// Where a thing stands among the things of a unit: the smallest are kept.
+#[inline]
+pub(crate) fn rank(unit: u64, thing: u64) -> u64 {
+    fold(unit ^ thing, ODD)
+}
+
+#[inline]
+fn fold(x: u64, y: u64) -> u64 {
+    let product = u128::from(x) * u128::from(y);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Up to eight bytes as a word.
+#[inline]
+fn word_of(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_key_is_another_order() {
+        let [one, two] = [Secret::new([1, 2]), Secret::new([3, 4])];
+        let order = |secret: &Secret| {
+            let mut things: Vec<u64> = (0..20).collect();
+            things.sort_by_key(|thing| rank(secret.word(7), secret.thing(&thing.to_le_bytes())));
+            things
+        };
+        assert_ne!(order(&one), order(&two));
+    }
+
+    /// A fair hash gives each of 16 buckets 6250 ± 77 of 10⁵ consecutive numbers; six deviations are allowed.
+    #[test]
+    fn consecutive_numbers_spread_evenly_over_the_highest_and_the_lowest_bits() {
+        let secret = Secret::new([0x1234_5678_9ABC_DEF0, 0x0FED_CBA9_8765_4321]);
+        let mut counts = [[0i64; 16]; 3];
+        for word in 0..100_000u64 {
+            let hash = secret.word(word);
+            counts[0][(hash >> 60) as usize] += 1;
+            counts[1][(hash & 15) as usize] += 1;
+            counts[2][(rank(hash, 99) >> 60) as usize] += 1;
+        }
+        assert!(counts.iter().flatten().all(|count| (count - 6250).abs() < 462), "{counts:?}");
+    }
+
+    #[test]
+    fn bytes_of_different_lengths_differ() {
+        let secret = Secret::new([5, 6]);
+        assert_ne!(secret.bytes(b""), secret.bytes(b"\0"));
+        assert_ne!(secret.bytes(b"\0\0\0\0\0\0\0\0"), secret.bytes(b"\0\0\0\0\0\0\0"));
+    }
+}

@@ -1,0 +1,171 @@
+//! [`Totals`]: sums over units for each group, from one thread or from all of them.
+
+use crate::error::TallyError;
+use crate::hash::Secret;
+use crate::layout::{Layout, Recipe};
+use crate::words::{Words, small};
+
+/// For each group (by its shared number) its units and its measures.
+pub(crate) struct Totals {
+    pub(crate) units: Vec<u64>,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// One measure of all groups.
+pub(crate) enum Part {
+    /// One number for each group.
+    Number(Vec<i128>),
+    /// Cells of each group.
+    Cells(Spread),
+    /// Different values of each group.
+    Values(Pairs),
+}
+
+impl Totals {
+    pub(crate) fn new(layout: &Layout, groups: usize) -> Self {
+        let part = |recipe: &Recipe| match *recipe {
+            Recipe::Histogram { cells, .. } => Part::Cells(Spread::new(cells)),
+            Recipe::Distinct { .. } => Part::Values(Pairs::new()),
+            _ => Part::Number(vec![0; groups]),
+        };
+        Self { units: vec![0; groups], parts: layout.recipes.iter().map(part).collect() }
+    }
+
+    /// Adds what another thread has found.
+    pub(crate) fn merge(&mut self, other: Self, secret: &Secret) -> Result<(), TallyError> {
+        let groups = self.units.len().max(other.units.len());
+        self.units.resize(groups, 0);
+        add(&mut self.units, &other.units);
+        for (mine, other) in self.parts.iter_mut().zip(other.parts) {
+            match (mine, other) {
+                (Part::Number(mine), Part::Number(other)) => {
+                    mine.resize(groups, 0);
+                    add(mine, &other);
+                }
+                (Part::Cells(mine), Part::Cells(other)) => {
+                    for (group, cell, count) in other.iter() {
+                        mine.add(group, cell, count, secret)?;
+                    }
+                }
+                (Part::Values(mine), Part::Values(other)) => {
+                    for (group, value) in other.iter() {
+                        mine.add(group, value, secret)?;
+                    }
+                }
+                _ => return Err(TallyError::ours("totals of different measures met")),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add<T: Copy + std::ops::AddAssign>(mine: &mut [T], other: &[T]) {
+    for (mine, other) in mine.iter_mut().zip(other) {
+        *mine += *other;
+    }
+}
+
+/// Counts for (group, cell): a plain array for the first groups, a table for the others.
+pub(crate) struct Spread {
+    cells: usize,
+    dense: Vec<u64>,
+    sparse: Words<u64>,
+    counts: Vec<u64>,
+}
+
+/// The array has at most this many cells (32 MB).
+const DENSE: usize = 1 << 22;
+
+impl Spread {
+    pub(crate) fn new(cells: u32) -> Self {
+        Self { cells: cells as usize, dense: Vec::new(), sparse: Words::new(), counts: Vec::new() }
+    }
+
+    /// Adds to one cell.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        group: u32,
+        cell: u32,
+        count: u64,
+        secret: &Secret,
+    ) -> Result<(), TallyError> {
+        let at = group as usize * self.cells + cell as usize;
+        match self.dense.get_mut(at) {
+            Some(total) => *total += count,
+            None => self.add_slow(group, cell, count, secret)?,
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn add_slow(&mut self, group: u32, cell: u32, count: u64, secret: &Secret) -> Result<(), TallyError> {
+        let groups = (group as usize + 1).next_power_of_two();
+        if groups.saturating_mul(self.cells) <= DENSE {
+            self.dense.resize(groups * self.cells, 0);
+            self.dense[group as usize * self.cells + cell as usize] += count;
+            return Ok(());
+        }
+        let next = small(self.counts.len(), "cells in use")?;
+        let number = self.sparse.number(u64::from(group) << 32 | u64::from(cell), next, secret);
+        if number == next {
+            self.counts.push(0);
+        }
+        self.counts[number as usize] += count;
+        Ok(())
+    }
+
+    /// All cells that are not 0, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
+        let dense = self.dense.iter().enumerate().filter(|(_, count)| **count > 0);
+        let dense = dense.map(|(at, &count)| ((at / self.cells) as u32, (at % self.cells) as u32, count));
+        let sparse = self.sparse.iter();
+        let sparse =
+            sparse.map(|(key, number)| ((key >> 32) as u32, key as u32, self.counts[number as usize]));
+        dense.chain(sparse)
+    }
+}
+
+/// A set of (group, value).
+pub(crate) struct Pairs(Words<u64>);
+
+impl Pairs {
+    pub(crate) fn new() -> Self {
+        Self(Words::new())
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, group: u32, value: u32, secret: &Secret) -> Result<(), TallyError> {
+        let next = small(self.0.len(), "different values")?;
+        self.0.number(u64::from(group) << 32 | u64::from(value), next, secret);
+        Ok(())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.0.iter().map(|(key, _)| ((key >> 32) as u32, key as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn few_groups_and_many_groups_count_alike() {
+        let secret = Secret::new([1, 2]);
+        let mut spread = Spread::new(1000);
+        let mut expected = BTreeMap::new();
+        for at in 0..30_000u64 {
+            let group = (at * at % 10_007) as u32;
+            let cell = (at * 31 % 1000) as u32;
+            spread.add(group, cell, at, &secret).unwrap();
+            *expected.entry((group, cell)).or_insert(0) += at;
+        }
+        expected.retain(|_, count| *count > 0);
+        let found: BTreeMap<_, _> =
+            spread.iter().map(|(group, cell, count)| ((group, cell), count)).collect();
+        assert_eq!(found, expected);
+        assert!(!spread.dense.is_empty() && !spread.counts.is_empty());
+    }
+}

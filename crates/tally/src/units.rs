@@ -1,0 +1,409 @@
+//! [`UnitTable`]: for each unit the few groups it counts in, with its sums there.
+//!
+//! **Definition.** A unit's groups are those of its rows; it *keeps* the k = `groups_per_unit` smallest of them by (rank, bytes), see [`keep`](crate::keep). For each kept
+//! group the table has one *entry*: the lanes and bags of the unit's rows in that group.
+//!
+//! **Guarantee.** When all rows have come, the entries are the kept groups and each holds all of its rows: a group that is not among the k smallest
+//! so far will not be among them later, so what is dropped is dropped for good, and a group that is kept in the end was never dropped.
+//!
+//! **Memory.** A unit costs about 50 bytes, and 4 + 8 × lanes for each entry; there are at most k entries per unit, or 2k where k > 32, since
+//! many groups are thinned out by halves instead of one by one.
+
+use std::collections::HashMap;
+
+use crate::bags::{CellBag, PickBag, Picking};
+use crate::bound;
+use crate::error::TallyError;
+use crate::groups::Things;
+use crate::hash::{Secret, rank};
+use crate::keep::{Ranked, keep_smallest};
+use crate::layout::{Lane, Layout, Recipe};
+use crate::steps::ABSENT;
+use crate::totals::{Part, Totals};
+use crate::wide::Number;
+use crate::words::{NONE, small};
+
+/// Up to this many groups of a unit are searched one by one.
+const FEW: usize = 32;
+
+/// What the table must know of the query.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) secret: &'a Secret,
+    pub(crate) layout: &'a Layout,
+    pub(crate) groups_per_unit: usize,
+    pub(crate) groups: &'a Things,
+    pub(crate) group_hashes: &'a [u64],
+    pub(crate) domains: &'a [Things],
+    pub(crate) value_hashes: &'a [Vec<u64>],
+}
+
+impl Context<'_> {
+    /// How many entries a unit may have at a time.
+    fn limit(&self) -> usize {
+        if self.groups_per_unit <= FEW {
+            self.groups_per_unit
+        } else {
+            self.groups_per_unit.saturating_mul(2)
+        }
+    }
+
+    fn rank(&self, unit: &Unit, group: u32) -> u64 {
+        rank(unit.hash, self.group_hashes[group as usize])
+    }
+
+    fn picking(&self, unit: &Unit, pick: usize) -> Picking<'_> {
+        let pick = &self.layout.picks[pick];
+        Picking {
+            unit: unit.hash,
+            most: pick.most,
+            hashes: &self.value_hashes[pick.domain],
+            things: &self.domains[pick.domain],
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Unit {
+    hash: u64,
+    /// No group with a greater rank can be kept any more.
+    worst: u64,
+    /// The first entry.
+    start: u32,
+    len: u32,
+    /// There is room for this many entries.
+    room: u32,
+}
+
+/// Units by their numbers, and their entries.
+pub(crate) struct UnitTable<N> {
+    units: Vec<Unit>,
+    groups: Vec<u32>,
+    lanes: Vec<N>,
+    cells: Vec<CellBag>,
+    picks: Vec<PickBag>,
+    /// Starts of abandoned rooms, by [`class`].
+    free: Vec<Vec<u32>>,
+    /// Where the groups of units with many groups are.
+    places: HashMap<u32, HashMap<u32, u32>>,
+}
+
+impl<N: Number> UnitTable<N> {
+    pub(crate) fn new() -> Self {
+        Self {
+            units: Vec::new(),
+            groups: Vec::new(),
+            lanes: Vec::new(),
+            cells: Vec::new(),
+            picks: Vec::new(),
+            free: vec![Vec::new(); 64],
+            places: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn add_unit(&mut self, hash: u64) {
+        self.units.push(Unit { hash, worst: u64::MAX, start: 0, len: 0, room: 0 });
+    }
+
+    /// Adds a row of a unit: its group and what was read of it.
+    #[inline]
+    pub(crate) fn add_row(
+        &mut self,
+        number: u32,
+        group: u32,
+        sources: &[u64],
+        context: &Context,
+    ) -> Result<(), TallyError> {
+        let unit = self.units[number as usize];
+        if context.rank(&unit, group) > unit.worst {
+            return Ok(());
+        }
+        let known = self.find(number, &unit, group);
+        let Some(entry) = (if known.is_some() { known } else { self.enter(number, group, context)? }) else {
+            return Ok(());
+        };
+        let lanes = context.layout.lanes.len();
+        for (sum, lane) in self.lanes[entry * lanes..][..lanes].iter_mut().zip(&context.layout.lanes) {
+            sum.add(match *lane {
+                Lane::Rows => 1,
+                Lane::There(source) => i64::from(sources[source] as i64 != ABSENT),
+                Lane::Sum(source) if sources[source] as i64 == ABSENT => 0,
+                Lane::Sum(source) => sources[source] as i64,
+            });
+        }
+        if self.cells.is_empty() && self.picks.is_empty() {
+            Ok(())
+        } else {
+            self.add_to_bags(entry, &unit, sources, context)
+        }
+    }
+
+    fn add_to_bags(
+        &mut self,
+        entry: usize,
+        unit: &Unit,
+        sources: &[u64],
+        context: &Context,
+    ) -> Result<(), TallyError> {
+        let spreads = &context.layout.spreads;
+        for (bag, &source) in self.cells[entry * spreads.len()..].iter_mut().zip(spreads) {
+            if sources[source] as i64 != ABSENT {
+                bag.add(sources[source] as u32);
+            }
+        }
+        let picks = &context.layout.picks;
+        for (at, pick) in picks.iter().enumerate() {
+            if sources[pick.source] as i64 != ABSENT {
+                let bag = &mut self.picks[entry * picks.len() + at];
+                bag.add(sources[pick.source] as u32, &context.picking(unit, at))?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn find(&self, number: u32, unit: &Unit, group: u32) -> Option<usize> {
+        let start = unit.start as usize;
+        if unit.len as usize > FEW {
+            return self.places.get(&number)?.get(&group).map(|&place| start + place as usize);
+        }
+        self.groups[start..start + unit.len as usize]
+            .iter()
+            .position(|&known| known == group)
+            .map(|place| start + place)
+    }
+
+    /// Makes an entry for a group that the unit does not have, if it is among its smallest.
+    fn enter(&mut self, number: u32, group: u32, context: &Context) -> Result<Option<usize>, TallyError> {
+        let unit = self.units[number as usize];
+        if (unit.len as usize) < context.limit() {
+            return self.append(number, group, context).map(Some);
+        }
+        if context.limit() == context.groups_per_unit {
+            return self.replace(number, group, context);
+        }
+        self.thin_out(number, context)?;
+        if context.rank(&unit, group) > self.units[number as usize].worst {
+            return Ok(None);
+        }
+        self.append(number, group, context).map(Some)
+    }
+
+    fn append(&mut self, number: u32, group: u32, context: &Context) -> Result<usize, TallyError> {
+        if self.units[number as usize].len == self.units[number as usize].room {
+            self.make_room(number, context)?;
+        }
+        let unit = &mut self.units[number as usize];
+        let place = unit.len;
+        let entry = (unit.start + place) as usize;
+        unit.len += 1;
+        let unit = *unit;
+        self.clear(entry, group, context);
+        if unit.len as usize == context.groups_per_unit && context.groups_per_unit <= FEW {
+            self.units[number as usize].worst = self.worst(&unit, context)?.1.0;
+        }
+        if unit.len as usize == FEW + 1 {
+            self.index(number, &unit);
+        } else if unit.len as usize > FEW {
+            self.places.entry(number).or_default().insert(group, place);
+        }
+        Ok(entry)
+    }
+
+    /// The greatest of a unit's kept groups: where it is, its rank and its number.
+    fn worst(&self, unit: &Unit, context: &Context) -> Result<(usize, (u64, u32)), TallyError> {
+        let start = unit.start as usize;
+        let mut worst = (start, (0, NONE));
+        for (entry, &group) in self.groups.iter().enumerate().skip(start).take(unit.len as usize) {
+            let rank = context.rank(unit, group);
+            if worst.1.1 == NONE || greater(rank, group, worst.1.0, worst.1.1, context.groups)? {
+                worst = (entry, (rank, group));
+            }
+        }
+        Ok(worst)
+    }
+
+    /// Puts a group in the place of the greatest, if that is greater.
+    fn replace(&mut self, number: u32, group: u32, context: &Context) -> Result<Option<usize>, TallyError> {
+        let unit = self.units[number as usize];
+        let (entry, (worst_rank, worst)) = self.worst(&unit, context)?;
+        if !greater(worst_rank, worst, context.rank(&unit, group), group, context.groups)? {
+            return Ok(None);
+        }
+        self.clear(entry, group, context);
+        self.units[number as usize].worst = self.worst(&unit, context)?.1.0;
+        Ok(Some(entry))
+    }
+
+    /// Leaves a unit its `groups_per_unit` smallest groups.
+    fn thin_out(&mut self, number: u32, context: &Context) -> Result<(), TallyError> {
+        let unit = self.units[number as usize];
+        let start = unit.start as usize;
+        let ranked = |(place, &group): (usize, &u32)| (context.rank(&unit, group), group, place as u32);
+        let groups = &self.groups[start..start + unit.len as usize];
+        let mut kept: Vec<Ranked> = groups.iter().enumerate().map(ranked).collect();
+        keep_smallest(&mut kept, context.groups_per_unit, context.groups)?;
+        let worst = kept.last().map_or(u64::MAX, |last| last.0);
+        kept.sort_unstable_by_key(|thing| thing.2);
+        for (place, thing) in kept.iter().enumerate() {
+            self.relocate(start + thing.2 as usize, start + place, context);
+        }
+        let unit = Unit { worst, len: kept.len() as u32, ..unit };
+        self.units[number as usize] = unit;
+        if kept.len() > FEW {
+            self.index(number, &unit);
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, number: u32, unit: &Unit) {
+        let groups = &self.groups[unit.start as usize..][..unit.len as usize];
+        self.places.insert(number, groups.iter().copied().zip(0..).collect());
+    }
+
+    /// Makes room for at least one more entry.
+    fn make_room(&mut self, number: u32, context: &Context) -> Result<(), TallyError> {
+        let unit = self.units[number as usize];
+        let room = (unit.room as usize * 2).clamp(4, context.limit().max(4)).min(context.limit());
+        let start = match self.free[class(room, context)].pop() {
+            Some(start) => start as usize,
+            None => self.new_room(room, context)?,
+        };
+        for place in 0..unit.len as usize {
+            self.relocate(unit.start as usize + place, start + place, context);
+        }
+        if unit.room > 0 {
+            self.free[class(unit.room as usize, context)].push(unit.start);
+        }
+        self.units[number as usize] = Unit { start: start as u32, room: room as u32, ..unit };
+        Ok(())
+    }
+
+    fn new_room(&mut self, room: usize, context: &Context) -> Result<usize, TallyError> {
+        let start = self.groups.len();
+        let end = small(start.saturating_add(room), "groups of units")? as usize;
+        self.groups.resize(end, NONE);
+        self.lanes.resize(end * context.layout.lanes.len(), N::default());
+        self.cells.resize(end * context.layout.spreads.len(), CellBag::default());
+        self.picks.resize(end * context.layout.picks.len(), PickBag::default());
+        Ok(start)
+    }
+
+    /// Makes an entry empty and gives it to a group.
+    fn clear(&mut self, entry: usize, group: u32, context: &Context) {
+        self.groups[entry] = group;
+        let [lanes, cells, picks] = sizes(context.layout);
+        self.lanes[entry * lanes..][..lanes].fill(N::default());
+        self.cells[entry * cells..][..cells].fill(CellBag::default());
+        self.picks[entry * picks..][..picks].fill(PickBag::default());
+    }
+
+    /// Moves an entry; what was there is lost.
+    fn relocate(&mut self, from: usize, to: usize, context: &Context) {
+        if from == to {
+            return;
+        }
+        let [lanes, cells, picks] = sizes(context.layout);
+        self.groups[to] = self.groups[from];
+        self.lanes.copy_within(from * lanes..(from + 1) * lanes, to * lanes);
+        (0..cells)
+            .for_each(|at| self.cells[to * cells + at] = std::mem::take(&mut self.cells[from * cells + at]));
+        (0..picks)
+            .for_each(|at| self.picks[to * picks + at] = std::mem::take(&mut self.picks[from * picks + at]));
+    }
+
+    /// Adds what each unit may count for to the totals of its groups.
+    pub(crate) fn add_to(&mut self, totals: &mut Totals, context: &Context) -> Result<(), TallyError> {
+        for number in 0..self.units.len() as u32 {
+            if self.units[number as usize].len as usize > context.groups_per_unit {
+                self.thin_out(number, context)?;
+            }
+            let unit = self.units[number as usize];
+            for entry in unit.start as usize..(unit.start + unit.len) as usize {
+                self.add_entry(entry, &unit, totals, context)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_entry(
+        &mut self,
+        entry: usize,
+        unit: &Unit,
+        totals: &mut Totals,
+        context: &Context,
+    ) -> Result<(), TallyError> {
+        let group = self.groups[entry];
+        let [lanes, cells, picks] = sizes(context.layout);
+        let sums = &self.lanes[entry * lanes..][..lanes];
+        totals.units[group as usize] += 1;
+        for (part, recipe) in totals.parts.iter_mut().zip(&context.layout.recipes) {
+            match (part, *recipe) {
+                (Part::Cells(total), Recipe::Histogram { spread, most, .. }) => {
+                    let counts = self.cells[entry * cells + spread].cells();
+                    let all = counts.iter().map(|count| u128::from(count.1)).sum();
+                    for &(cell, count) in counts {
+                        let share = bound::scale(u128::from(count), all, most) as u64;
+                        if share > 0 {
+                            total.add(group, cell, share, context.secret)?;
+                        }
+                    }
+                }
+                (Part::Values(total), Recipe::Distinct { picks: pick }) => {
+                    for &value in self.picks[entry * picks + pick].values(&context.picking(unit, pick))? {
+                        total.add(group, value, context.secret)?;
+                    }
+                }
+                (Part::Number(total), recipe) => {
+                    total[group as usize] += number_of(&recipe, |lane| sums[lane].into());
+                }
+                _ => return Err(TallyError::ours("totals do not fit their recipe")),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl UnitTable<i64> {
+    pub(crate) fn widen(self) -> UnitTable<i128> {
+        UnitTable {
+            units: self.units,
+            groups: self.groups,
+            lanes: self.lanes.into_iter().map(i128::from).collect(),
+            cells: self.cells,
+            picks: self.picks,
+            free: self.free,
+            places: self.places,
+        }
+    }
+}
+
+/// What a unit counts for in one group.
+fn number_of(recipe: &Recipe, lane: impl Fn(usize) -> i128) -> i128 {
+    match *recipe {
+        Recipe::Count { lane: rows, most } => bound::count(lane(rows), most),
+        Recipe::Sum { lane: sum, unit } => bound::sum(lane(sum), unit),
+        Recipe::Deviation { sum, there, centre, most } => {
+            bound::deviation(lane(sum), lane(there), centre, most)
+        }
+        Recipe::Distinct { .. } | Recipe::Histogram { .. } => 0,
+    }
+}
+
+fn sizes(layout: &Layout) -> [usize; 3] {
+    [layout.lanes.len(), layout.spreads.len(), layout.picks.len()]
+}
+
+/// Whether the first of two groups of a unit is greater by (rank, bytes).
+#[inline]
+fn greater(rank: u64, group: u32, than: u64, other: u32, groups: &Things) -> Result<bool, TallyError> {
+    if rank != than || group == other {
+        return Ok(rank > than);
+    }
+    Ok(groups.compare(group, other)?.is_gt())
+}
+
+/// Rooms of the same class have the same size: they double until they reach the limit, which need not be a power of two.
+fn class(room: usize, context: &Context) -> usize {
+    if room == context.limit() { 63 } else { room.ilog2() as usize }
+}
