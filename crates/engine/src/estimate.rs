@@ -1,72 +1,120 @@
-//! [`Estimate`]: a statistic made from noisy numbers, with its interval.
+//! [`Estimates`]: statistics made from noisy numbers, each with its interval.
+//!
+//! Nothing here has seen a true number; intervals follow from the law of the noise.
 
 use demur_exact::Rational;
-use demur_tally::Bounds;
+use demur_plan::{Recipe, step_size};
 
 use crate::EngineError;
+use crate::interval::{Interval, Ratio};
 use crate::noise::Noise;
+use crate::quantile::Tree;
 
 /// The chance that the truth lies outside of an interval.
-const OUTSIDE: f64 = 0.05;
-
-/// A noisy number and the law of its noise.
-#[derive(Clone, Copy)]
-pub(crate) struct Noisy<'a> {
-    pub(crate) value: i128,
-    pub(crate) noise: &'a Noise,
-}
+pub(crate) const OUTSIDE: f64 = 0.05;
 
 /// What is known of a true number once noise was added.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Estimate {
-    /// In whole steps.
+    /// In whole steps, where it is whole.
     pub(crate) steps: i128,
     /// In its own unit.
     pub(crate) value: f64,
     /// Several values, where a list was asked for.
     pub(crate) list: Vec<f64>,
     /// Where the truth lies.
-    pub(crate) low: Option<f64>,
-    pub(crate) high: Option<f64>,
+    pub(crate) interval: Option<Interval>,
 }
 
-impl Estimate {
-    /// A noisy number as it is.
-    pub(crate) fn plain(noisy: Noisy<'_>, step: &Rational) -> Result<Self, EngineError> {
-        let step = step.to_f64();
-        let (value, off) = (noisy.value as f64 * step, noisy.noise.quantile(OUTSIDE)? * step);
-        Ok(Self { steps: noisy.value, value, low: Some(value - off), high: Some(value + off), list: Vec::new() })
-    }
+/// Noisy numbers of one subject: a fixed number of them for each group.
+#[derive(Clone, Copy)]
+pub(crate) struct Noisy<'a> {
+    pub(crate) numbers: &'a [i128],
+    pub(crate) noise: &'a Noise,
+    pub(crate) tree: Option<&'a Tree>,
+}
 
-    /// Deviations from a centre and their number make a sum.
-    pub(crate) fn sum(deviation: Noisy<'_>, count: Noisy<'_>, centre: i64, step: &Rational) -> Result<Self, EngineError> {
-        let steps = deviation.value.saturating_add(count.value.saturating_mul(centre.into()));
-        let off = deviation.noise.quantile(OUTSIDE / 2.0)? + (centre as f64).abs() * count.noise.quantile(OUTSIDE / 2.0)?;
-        let step = step.to_f64();
-        let (value, off) = (steps as f64 * step, off * step);
-        Ok(Self { steps, value, low: Some(value - off), high: Some(value + off), list: Vec::new() })
-    }
+/// How a statistic is made, for all groups.
+pub(crate) struct Estimates<'a> {
+    recipe: &'a Recipe,
+    inputs: Vec<Noisy<'a>>,
+    ratio: Option<Ratio>,
+    step: f64,
+}
 
-    /// Deviations from a centre, divided by their number, make a mean; it lies where values lie.
-    pub(crate) fn mean(
-        deviation: Noisy<'_>,
-        count: Noisy<'_>,
-        centre: i64,
-        row: Bounds,
-        step: &Rational,
-    ) -> Result<Self, EngineError> {
-        let (s, n) = (deviation.value as f64, count.value as f64);
-        let (off_s, off_n) = (deviation.noise.quantile(OUTSIDE / 2.0)?, count.noise.quantile(OUTSIDE / 2.0)?);
-        let (centre, low, high) = (centre as f64, row.low as f64, row.high as f64);
-        let inside = |mean: f64| (centre + mean).clamp(low, high);
-        let corners = [s - off_s, s + off_s].map(|s| [n - off_n, n + off_n].map(|n| inside(s / n)));
-        let all = corners.as_flattened().iter();
-        let (least, most) = match n - off_n >= 1.0 {
-            true => (all.clone().copied().fold(f64::INFINITY, f64::min), all.copied().fold(f64::NEG_INFINITY, f64::max)),
-            false => (low, high),
+impl<'a> Estimates<'a> {
+    /// For a recipe and the noisy numbers it names, in order.
+    pub(crate) fn new(recipe: &'a Recipe, inputs: Vec<Noisy<'a>>) -> Result<Self, EngineError> {
+        let ratio = match (recipe, inputs.as_slice()) {
+            (Recipe::Mean { centre, row, .. }, [deviation, count]) => {
+                let bounds = [row.low as f64, *centre as f64, row.high as f64];
+                Some(Ratio::new(deviation.noise, count.noise, bounds, OUTSIDE)?)
+            }
+            _ => None,
         };
-        let step = step.to_f64();
-        let value = inside(s / n.max(1.0)) * step;
-        Ok(Self { steps: 0, value, low: Some(least * step), high: Some(most * step), list: Vec::new() })
+        Ok(Self { recipe, inputs, ratio, step: step(recipe).to_f64() })
+    }
+
+    /// The statistic of one group.
+    pub(crate) fn of(&self, group: usize) -> Result<Estimate, EngineError> {
+        match (self.recipe, self.inputs.as_slice()) {
+            (Recipe::Units | Recipe::Plain { .. }, [noisy]) => {
+                let steps = noisy.number(group)?;
+                let interval = Interval::around(steps, noisy.noise, OUTSIDE)?;
+                Ok(self.whole(steps, interval))
+            }
+            (Recipe::Sum { centre, .. }, [deviation, count]) => {
+                let (sum, number) = (deviation.number(group)?, count.number(group)?);
+                let steps = sum.saturating_add(number.saturating_mul((*centre).into()));
+                let terms = [(1.0, sum, deviation.noise), (*centre as f64, number, count.noise)];
+                Ok(self.whole(steps, Interval::around_sum(&terms, OUTSIDE)?))
+            }
+            (Recipe::Mean { .. }, [deviation, count]) => {
+                let ratio = self.ratio.as_ref().ok_or_else(EngineError::after_the_charge)?;
+                let (sum, number) = (deviation.number(group)?, count.number(group)?);
+                let interval = Some(self.scaled(ratio.interval(sum, number)));
+                Ok(Estimate { steps: 0, value: ratio.value(sum, number) * self.step, list: Vec::new(), interval })
+            }
+            (Recipe::Quantiles { at, .. }, [nodes]) => self.quantiles(nodes, at, group),
+            _ => Err(EngineError::after_the_charge()),
+        }
+    }
+
+    fn whole(&self, steps: i128, interval: Interval) -> Estimate {
+        let value = steps as f64 * self.step;
+        Estimate { steps, value, list: Vec::new(), interval: Some(self.scaled(interval)) }
+    }
+
+    fn quantiles(&self, nodes: &Noisy<'_>, at: &[f64], group: usize) -> Result<Estimate, EngineError> {
+        let tree = nodes.tree.ok_or_else(EngineError::after_the_charge)?;
+        let width = tree.nodes();
+        let of_group = nodes.numbers.get(group * width..(group + 1) * width).ok_or_else(EngineError::after_the_charge)?;
+        let found = tree.quantiles(of_group, nodes.noise, at, OUTSIDE)?;
+        let list: Vec<f64> = found.iter().map(|quantile| quantile.value * self.step).collect();
+        let one = match found.as_slice() {
+            [only] => Some(self.scaled(only.interval)),
+            _ => None,
+        };
+        Ok(Estimate { steps: 0, value: list.first().copied().unwrap_or(f64::NAN), list, interval: one })
+    }
+
+    fn scaled(&self, interval: Interval) -> Interval {
+        Interval { low: interval.low * self.step, high: interval.high * self.step }
+    }
+}
+
+impl Noisy<'_> {
+    fn number(&self, group: usize) -> Result<i128, EngineError> {
+        self.numbers.get(group).copied().ok_or_else(EngineError::after_the_charge)
+    }
+}
+
+/// The size of a step of a recipe's numbers.
+fn step(recipe: &Recipe) -> Rational {
+    match recipe {
+        Recipe::Units => Rational::one(),
+        Recipe::Plain { step, .. } | Recipe::Sum { step, .. } | Recipe::Mean { step, .. } | Recipe::Quantiles { step, .. } => {
+            step_size(*step)
+        }
     }
 }

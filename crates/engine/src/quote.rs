@@ -3,13 +3,14 @@
 use demur_core::{Delta, Epsilon, Guarantee};
 use demur_plan::catalog::{NoisePreference, PrivacyUnit};
 use demur_exact::Rational;
-use demur_plan::{Bounded, Keys as PlannedKeys, Recipe, Statistic, step_size};
+use demur_plan::{Bounded, Keys as PlannedKeys, Recipe, Statistic};
 use demur_tally::Measure;
 
 use crate::EngineError;
-use crate::estimate::{Estimate, Noisy};
+use crate::estimate::{Estimates, Noisy};
 use crate::pricing::{Item, Keys, Preference, Pricing, Wish};
 use crate::project::Project;
+use crate::quantile::Tree;
 use crate::question::{Question, Term};
 
 /// What is asked, as it was typed.
@@ -39,6 +40,8 @@ pub struct Quote {
     pub pricing: Pricing,
     /// For each item of the pricing, what it is the noise of.
     pub(crate) subjects: Vec<Subject>,
+    /// For each item, the tree of its histogram, if it is one.
+    pub(crate) trees: Vec<Option<Tree>>,
 }
 
 /// What an item of a pricing is.
@@ -53,9 +56,15 @@ pub(crate) enum Subject {
 impl Quote {
     /// Plans and prices a question.
     pub fn make(project: &Project, ask: &Ask) -> Result<Self, EngineError> {
-        let bounded = demur_plan::plan(&project.catalog, &ask.sql)?;
+        let mut bounded = demur_plan::plan(&project.catalog, &ask.sql)?;
         let guarantee = guarantee(project, ask, &bounded)?;
-        let (subjects, items) = items(&bounded)?;
+        let preference = match bounded.options.noise.or(ask.noise).unwrap_or(bounded.noise) {
+            NoisePreference::Any => Preference::Any,
+            NoisePreference::Laplace => Preference::Laplace,
+            NoisePreference::Gaussian => Preference::Gaussian,
+        };
+        let shape = if guarantee.is_pure() { Preference::Laplace } else { preference };
+        let Items { subjects, items, trees } = items(&mut bounded, shape)?;
         let keys = match bounded.keys {
             PlannedKeys::Private => {
                 let reuse = subjects.iter().position(|subject| *subject == Subject::Units);
@@ -63,13 +72,21 @@ impl Quote {
             }
             _ => None,
         };
-        let preference = match bounded.options.noise.or(ask.noise).unwrap_or(bounded.noise) {
-            NoisePreference::Any => Preference::Any,
-            NoisePreference::Laplace => Preference::Laplace,
-            NoisePreference::Gaussian => Preference::Gaussian,
-        };
         let pricing = Wish { items, keys, guarantee, preference }.price()?;
-        Ok(Self { bounded, guarantee, pricing, subjects })
+        Ok(Self { bounded, guarantee, pricing, subjects, trees })
+    }
+
+    /// Which items a recipe is made from.
+    pub(crate) fn inputs(&self, recipe: &Recipe) -> Vec<usize> {
+        let subjects = match *recipe {
+            Recipe::Units => vec![Subject::Units],
+            Recipe::Plain { measure, .. } => vec![Subject::Measure(measure)],
+            Recipe::Sum { deviation, count, .. } | Recipe::Mean { deviation, count, .. } => {
+                vec![Subject::Measure(deviation), Subject::Measure(count)]
+            }
+            Recipe::Quantiles { histogram, .. } => vec![Subject::Measure(histogram)],
+        };
+        subjects.iter().filter_map(|subject| self.subjects.iter().position(|found| found == subject)).collect()
     }
 
     /// The question for the ledger and the certificate.
@@ -209,21 +226,38 @@ fn guarantee(project: &Project, ask: &Ask, bounded: &Bounded) -> Result<Guarante
 }
 
 /// What is published, and what each is.
-fn items(bounded: &Bounded) -> Result<(Vec<Subject>, Vec<Item>), EngineError> {
+struct Items {
+    subjects: Vec<Subject>,
+    items: Vec<Item>,
+    trees: Vec<Option<Tree>>,
+}
+
+/// The items of a question; the cells of its histograms become those of trees.
+fn items(bounded: &mut Bounded, shape: Preference) -> Result<Items, EngineError> {
     let groups = bounded.groups_moved();
-    let mut subjects = Vec::new();
-    let mut items = Vec::new();
+    let mut all = Items { subjects: Vec::new(), items: Vec::new(), trees: Vec::new() };
+    let mut add = |subject, item, tree| {
+        all.subjects.push(subject);
+        all.items.push(item);
+        all.trees.push(tree);
+    };
     if bounded.statistics.iter().any(|statistic| statistic.recipe == Recipe::Units) {
-        let one = demur_core::Sensitivity::scalar(demur_exact::Rational::one());
-        let one = one.map_err(|error| EngineError::new("engine.quote", error.to_string()))?;
-        subjects.push(Subject::Units);
-        items.push(Item::new("number of units", groups, one));
+        let one = demur_core::Sensitivity::scalar(Rational::one())?;
+        add(Subject::Units, Item::new("number of units", groups, one), None);
     }
-    for (index, measure) in bounded.spec.measures.iter().enumerate() {
-        subjects.push(Subject::Measure(index));
-        items.push(Item::new(format!("measure {index}"), groups, bounded.sensitivity(measure)?));
+    for index in 0..bounded.spec.measures.len() {
+        let what = format!("measure {index}");
+        if let Measure::Histogram { row, cells, most, .. } = &mut bounded.spec.measures[index] {
+            let tree = Tree::new(row.low, row.high, shape)?;
+            *cells = u32::try_from(tree.cells()).map_err(|_| EngineError::new("engine.quantile", "a histogram has too many cells"))?;
+            let item = tree.item(what, groups, *most)?;
+            add(Subject::Measure(index), item, Some(tree));
+        } else {
+            let sensitivity = bounded.sensitivity(&bounded.spec.measures[index])?;
+            add(Subject::Measure(index), Item::new(what, groups, sensitivity), None);
+        }
     }
-    Ok((subjects, items))
+    Ok(all)
 }
 
 /// What a quote says to people: all of it public.
@@ -299,29 +333,19 @@ impl Quote {
     }
 
     fn explain_statistic(&self, statistic: &Statistic) -> ExplainedStatistic {
-        let place = |subject: Subject| self.subjects.iter().position(|found| *found == subject);
-        let subjects = match statistic.recipe {
-            Recipe::Units => vec![Subject::Units],
-            Recipe::Plain { measure, .. } => vec![Subject::Measure(measure)],
-            Recipe::Sum { deviation, count, .. } | Recipe::Mean { deviation, count, .. } => {
-                vec![Subject::Measure(deviation), Subject::Measure(count)]
+        let made_from = self.inputs(&statistic.recipe);
+        let zero = [0];
+        let noisy = |index: &usize| Noisy { numbers: &zero, noise: &self.pricing.noises()[*index], tree: None };
+        let error = match statistic.recipe {
+            Recipe::Mean { .. } | Recipe::Quantiles { .. } => None,
+            _ => {
+                let estimate = Estimates::new(&statistic.recipe, made_from.iter().map(noisy).collect()).and_then(|all| all.of(0));
+                estimate.ok().and_then(|estimate| estimate.interval).map(|interval| interval.high)
             }
-            Recipe::Quantiles { histogram, .. } => vec![Subject::Measure(histogram)],
         };
-        let made_from: Vec<_> = subjects.into_iter().filter_map(place).collect();
-        let noisy = |index: usize| Noisy { value: 0, noise: &self.pricing.noises()[index] };
-        let estimate = match (&statistic.recipe, made_from.as_slice()) {
-            (Recipe::Units, [units]) => Estimate::plain(noisy(*units), &Rational::one()).ok(),
-            (Recipe::Plain { step, .. }, [measure]) => Estimate::plain(noisy(*measure), &step_size(*step)).ok(),
-            (Recipe::Sum { centre, step, .. }, [deviation, count]) => {
-                Estimate::sum(noisy(*deviation), noisy(*count), *centre, &step_size(*step)).ok()
-            }
-            _ => None,
-        };
-        let error = estimate.and_then(|estimate| estimate.high);
         let error_text = match error {
             Some(error) => format!("± {error:.4} with 95 % confidence"),
-            None => "depends on the size of the group; each answer carries its own interval".to_owned(),
+            None => "depends on the group; each answer carries its own interval".to_owned(),
         };
         ExplainedStatistic { name: statistic.name.clone(), error, error_text, made_from }
     }

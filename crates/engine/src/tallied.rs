@@ -13,13 +13,13 @@ use datafusion::arrow::compute::{cast, take};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use demur_core::PrivacyLoss;
-use demur_exact::Rational;
 use demur_noise::Entropy;
-use demur_plan::{Keys, Recipe, Statistic, step_size};
+use demur_plan::{Keys, Statistic};
 use demur_tally::Tally;
 
 use crate::EngineError;
-use crate::estimate::{Estimate, Noisy};
+use crate::estimate::{Estimate, Estimates, Noisy};
+use crate::interval::Interval;
 use crate::postprocess;
 use crate::private::Private;
 use crate::quote::{Quote, Subject};
@@ -100,23 +100,25 @@ impl Tallied<'_> {
 
     /// The noisy numbers of a subject for these groups.
     fn noisy(&self, index: usize, groups: &[Option<usize>], entropy: &mut Entropy) -> Result<Vec<i128>, EngineError> {
-        let noise = &self.quote.pricing.noises()[index];
-        let mut numbers = self.true_numbers(self.quote.subjects[index], groups);
+        let mut numbers = Vec::new();
+        for group in groups {
+            match (self.quote.subjects[index], &self.quote.trees[index]) {
+                (Subject::Units, _) => numbers.push(group.map_or(0, |group| i128::from(self.tally.units[group]))),
+                (Subject::Measure(measure), None) => numbers.push(group.map_or(0, |group| self.tally.measures[measure][group])),
+                (Subject::Measure(measure), Some(tree)) => {
+                    let cells = tree.cells();
+                    let empty = vec![0; cells];
+                    let own = group.map_or(&empty[..], |group| &self.tally.measures[measure][group * cells..(group + 1) * cells]);
+                    numbers.extend(tree.sums(own)?);
+                }
+            }
+        }
         let mut drawn = vec![0; numbers.len()];
-        noise.fill(entropy, &mut drawn);
+        self.quote.pricing.noises()[index].fill(entropy, &mut drawn);
         for (number, drawn) in numbers.iter_mut().zip(drawn) {
             *number = number.saturating_add(drawn);
         }
         Ok(numbers)
-    }
-
-    fn true_numbers(&self, subject: Subject, groups: &[Option<usize>]) -> Vec<i128> {
-        let number = |group: &Option<usize>| match (subject, group) {
-            (_, None) => 0,
-            (Subject::Units, Some(group)) => i128::from(self.tally.units[*group]),
-            (Subject::Measure(measure), Some(group)) => self.tally.measures[measure][*group],
-        };
-        groups.iter().map(number).collect()
     }
 
     /// Where public keys are in the tally.
@@ -153,31 +155,17 @@ impl Tallied<'_> {
 
     /// A statistic of every shown group, with the ends of its interval.
     fn statistic(&self, statistic: &Statistic, shown: &Shown) -> Result<(ArrayRef, ArrayRef, ArrayRef), EngineError> {
-        let estimates = (0..shown.groups.len()).map(|group| self.estimate(&statistic.recipe, shown, group));
-        let estimates = estimates.collect::<Result<Vec<_>, _>>()?;
-        let values = values(&estimates, statistic);
-        let end = |pick: fn(&Estimate) -> Option<f64>| -> ArrayRef { Arc::new(estimates.iter().map(pick).collect::<Float64Array>()) };
-        Ok((values, end(|estimate| estimate.low), end(|estimate| estimate.high)))
-    }
-
-    fn estimate(&self, recipe: &Recipe, shown: &Shown, group: usize) -> Result<Estimate, EngineError> {
-        let noisy = |subject: Subject| -> Result<Noisy<'_>, EngineError> {
-            let index = self.quote.subjects.iter().position(|found| *found == subject).ok_or_else(EngineError::after_the_charge)?;
-            Ok(Noisy { value: shown.noisy[index][group], noise: &self.quote.pricing.noises()[index] })
+        let inputs = self.quote.inputs(&statistic.recipe).into_iter().map(|index| Noisy {
+            numbers: &shown.noisy[index],
+            noise: &self.quote.pricing.noises()[index],
+            tree: self.quote.trees[index].as_ref(),
+        });
+        let estimates = Estimates::new(&statistic.recipe, inputs.collect())?;
+        let estimates = (0..shown.groups.len()).map(|group| estimates.of(group)).collect::<Result<Vec<_>, _>>()?;
+        let end = |pick: fn(Interval) -> f64| -> ArrayRef {
+            Arc::new(estimates.iter().map(|estimate| estimate.interval.map(pick)).collect::<Float64Array>())
         };
-        match recipe {
-            Recipe::Units => Estimate::plain(noisy(Subject::Units)?, &Rational::one()),
-            Recipe::Plain { measure, step } => Estimate::plain(noisy(Subject::Measure(*measure))?, &step_size(*step)),
-            Recipe::Sum { deviation, count, centre, step } => {
-                let (deviation, count) = (noisy(Subject::Measure(*deviation))?, noisy(Subject::Measure(*count))?);
-                Estimate::sum(deviation, count, *centre, &step_size(*step))
-            }
-            Recipe::Mean { deviation, count, centre, row, step } => {
-                let (deviation, count) = (noisy(Subject::Measure(*deviation))?, noisy(Subject::Measure(*count))?);
-                Estimate::mean(deviation, count, *centre, *row, &step_size(*step))
-            }
-            Recipe::Quantiles { .. } => Err(EngineError::after_the_charge()),
-        }
+        Ok((values(&estimates, statistic), end(|interval| interval.low), end(|interval| interval.high)))
     }
 }
 

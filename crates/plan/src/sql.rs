@@ -7,6 +7,7 @@
 //! named arguments such as `contribution_bounds_per_row => (0, 100)` become a last argument that the planner reads
 //! ([`Contribution`]).
 
+mod alias;
 mod clause;
 mod contribution;
 
@@ -61,6 +62,7 @@ pub(crate) fn read(text: &str) -> Result<Written, PlanError> {
     if let std::ops::ControlFlow::Break(error) = seen {
         return Err(error);
     }
+    alias::resolve(&mut query);
     Ok(Written { query, options, explain })
 }
 

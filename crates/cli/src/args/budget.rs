@@ -103,6 +103,9 @@ pub(crate) struct Create {
     /// Whose data is hidden: a column that names a person, or row
     #[arg(long, value_name = "COLUMN")]
     pub(crate) unit: Option<String>,
+    /// For tests alone: answers may be repeated without end, and nothing is protected
+    #[arg(long, conflicts_with_all = ["requester", "dataset"])]
+    pub(crate) scratch: bool,
     /// Create a part of the budget for this requester
     #[arg(long, value_name = "WHO")]
     pub(crate) requester: Option<String>,

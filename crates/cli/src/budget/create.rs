@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use demur_accounting::Filter;
+use demur_engine::SCRATCH;
 use demur_ledger::{Book, BudgetName};
 
 use super::view::{View, about};
@@ -25,6 +26,9 @@ pub(crate) fn create(args: &Create, out: &mut impl Write) -> Result<(), Failure>
         Some(_) => (place.open()?, false),
     };
     let (dataset, unit) = protected(args, &ledger.book()?);
+    if args.scratch {
+        let _ = writeln!(std::io::stderr(), "NOT PROTECTED: answers of this budget may be repeated without end; use it for tests alone");
+    }
     ledger.create_budget(name.clone(), &dataset, &unit, filter, &args.reason)?;
     let book = ledger.book()?;
     let view = View::of(&book, book.find(&name)?, &place)?;
@@ -46,8 +50,9 @@ fn protected(args: &Create, book: &Book) -> (String, String) {
     let whole = args.requester.as_ref().and_then(|_| book.budget(&BudgetName::whole(&args.name)));
     let dataset = whole.map_or(&args.name, |whole| &whole.dataset);
     let unit = whole.map_or("row", |whole| &whole.unit);
+    let dataset = if args.scratch { format!("{SCRATCH}{dataset}") } else { dataset.clone() };
     (
-        args.dataset.clone().unwrap_or_else(|| dataset.clone()),
+        args.dataset.clone().unwrap_or(dataset),
         args.unit.clone().unwrap_or_else(|| unit.to_owned()),
     )
 }

@@ -1,0 +1,208 @@
+//! Holes that other systems had, and questions that must be refused: each has a test named after it.
+
+#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
+
+use demur_core::Adjacency;
+use demur_plan::{Bounded, Catalog, Keys, PlanError, Recipe, plan};
+use demur_tally::{Bounds, Measure, Step};
+
+const CATALOG: &str = r#"
+[budget]
+name = "visits"
+
+[tables.visits]
+files = "visits.parquet"
+unit = "user_id"
+max_groups_per_unit = 3
+max_rows_per_group = 4
+[tables.visits.columns]
+user_id = { type = "int64" }
+region = { type = "string", values = ["north", "south"] }
+city = { type = "string" }
+age = { type = "int64", low = 0, high = 120 }
+spend = { type = "float64", low = 0, high = 500 }
+price = { type = "decimal(9, 2)", low = 0, high = 99.99 }
+free = { type = "int64" }
+day = { type = "date" }
+"Ünï Côde" = { type = "int64", low = 0, high = 1 }
+
+[tables.readings]
+files = "readings.csv"
+unit = "row"
+adjacency = "replace"
+[tables.readings.columns]
+x = { type = "int64", low = -3, high = 5 }
+
+[tables.regions]
+files = "regions.csv"
+public = true
+[tables.regions.columns]
+name = { type = "string" }
+"#;
+
+fn asked(sql: &str) -> Result<Bounded, PlanError> {
+    plan(&Catalog::read(CATALOG).unwrap(), sql)
+}
+
+fn bounded(sql: &str) -> Bounded {
+    asked(sql).unwrap_or_else(|error| unreachable!("{sql}: {error}"))
+}
+
+/// The code of the refusal.
+fn code(sql: &str) -> &'static str {
+    match asked(sql) {
+        Err(error) => error.code(),
+        Ok(_) => "answered",
+    }
+}
+
+#[test]
+fn a_missing_bound_does_not_mean_no_noise() {
+    for sql in ["SELECT SUM(free) FROM visits", "SELECT AVG(free + age) FROM visits", "SELECT MEDIAN(free) FROM visits"] {
+        assert_eq!(code(sql), "plan.unbounded", "{sql}");
+    }
+    assert_eq!(code("SELECT SUM(free, contribution_bounds_per_row => (0, 9)) FROM visits"), "answered");
+}
+
+#[test]
+fn the_clamp_is_on_the_expression_and_not_on_the_column() {
+    let plan = bounded("SELECT SUM(age * 10) FROM visits");
+    let [Measure::Deviation { row, most: 4, centre: 0, .. }] = plan.spec.measures.as_slice() else {
+        unreachable!("{:?}", plan.spec.measures)
+    };
+    assert_eq!(*row, Bounds { low: 0, high: 1200 });
+    assert_eq!(plan.sensitivity(&plan.spec.measures[0]).unwrap().linf().to_string(), "4800");
+}
+
+#[test]
+fn a_query_narrows_the_catalog_and_never_widens_it() {
+    let row = |sql: &str| match bounded(sql).spec.measures[0] {
+        Measure::Deviation { row, .. } => row,
+        ref other => unreachable!("{other:?}"),
+    };
+    assert_eq!(row("SELECT SUM(age, contribution_bounds_per_row => (10, 1000)) FROM visits"), Bounds { low: 0, high: 120 });
+    assert_eq!(row("SELECT SUM(age, contribution_bounds_per_row => (-9, 20)) FROM visits"), Bounds { low: 0, high: 20 });
+    assert_eq!(code("SELECT SUM(age, contribution_bounds_per_row => (500, 600)) FROM visits"), "plan.bounds");
+    let groups = |n: u64| {
+        bounded(&format!("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = {n}) city, COUNT(*) FROM visits GROUP BY city"))
+            .spec
+            .groups_per_unit
+    };
+    assert_eq!([groups(1), groups(2), groups(1_000_000)], [1, 2, 3]);
+    assert_eq!(code("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(privacy_unit_column = city) COUNT(*) FROM visits"), "plan.unit");
+}
+
+#[test]
+fn replace_one_is_not_counted_as_add_or_remove() {
+    let plan = bounded("SELECT SUM(x) FROM readings");
+    assert_eq!(plan.adjacency(), Adjacency::Replace);
+    assert_eq!(plan.groups_moved(), 2);
+    // From −3 to 5 a replaced row moves the sum by 8: two groups that move by 6 cover it, since 2·6² ≥ 8².
+    assert_eq!(plan.sensitivity(&plan.spec.measures[0]).unwrap().linf().to_string(), "6");
+}
+
+#[test]
+fn keys_cannot_be_redefined_after_bounding() {
+    // The keys that are bounded are those that are grouped by, however they are renamed on the way.
+    let plan = bounded("SELECT k, COUNT(*) FROM (SELECT city || 'x' AS k, age FROM visits) AS s GROUP BY k");
+    assert!(plan.rows.to_string().contains("key 0"), "{}", plan.rows);
+    assert_eq!(plan.keys, Keys::Private);
+    assert_eq!(code("SELECT city || 'x', SUM(n) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) AS s GROUP BY 1"), "plan.node");
+}
+
+#[test]
+fn public_keys_are_offered_for_the_column_alone() {
+    assert!(matches!(bounded("SELECT region, COUNT(*) FROM visits GROUP BY region").keys, Keys::Public(keys) if keys.len() == 2));
+    assert_eq!(bounded("SELECT UPPER(region), COUNT(*) FROM visits GROUP BY 1").keys, Keys::Private);
+    assert_eq!(bounded("SELECT region, city, COUNT(*) FROM visits GROUP BY region, city").keys, Keys::Private);
+    let sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = PUBLIC_GROUPS) city, COUNT(*) FROM visits GROUP BY city";
+    assert_eq!(code(sql), "plan.keys");
+}
+
+#[test]
+fn a_counted_null_is_not_free() {
+    // A cast that makes NULLs is counted by what it makes, and costs what any count costs.
+    let plan = bounded("SELECT COUNT(CAST(city AS INT)), COUNT(age / (age - 40)), COUNT(age % 0) FROM visits");
+    assert_eq!(plan.spec.measures.len(), 3);
+    assert!(plan.spec.measures.iter().all(|measure| matches!(measure, Measure::Count { input: Some(_), most: 4 })));
+    let rows = plan.rows.to_string();
+    assert!(!rows.contains(" / ") || rows.contains("total /"), "{rows}");
+}
+
+#[test]
+fn rows_are_never_shown() {
+    for sql in ["SELECT * FROM visits", "SELECT age FROM visits LIMIT 1", "SELECT age + 1 FROM visits ORDER BY 1"] {
+        assert_eq!(code(sql), "plan.rows", "{sql}");
+    }
+}
+
+#[test]
+fn everything_else_is_refused() {
+    for (sql, expected) in [
+        ("SELECT COUNT(*) FROM visits JOIN regions ON visits.region = regions.name", "plan.node"),
+        ("SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits", "plan.node"),
+        ("SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 5) AS s", "plan.node"),
+        ("SELECT COUNT(*) FROM (SELECT DISTINCT city FROM visits) AS s", "plan.node"),
+        ("SELECT COUNT(*) OVER () FROM visits", "plan.node"),
+        ("SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)", "plan.expression"),
+        ("SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits)", "plan.expression"),
+        ("SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP(region)", "plan.expression"),
+        ("SELECT MAX(age) FROM visits", "plan.function"),
+        ("SELECT STRING_AGG(city, ',') FROM visits", "plan.function"),
+        ("SELECT COUNT(*) FROM visits WHERE random() < 0.5", "plan.function"),
+        ("SELECT COUNT(*) FROM visits WHERE version() = 'x'", "plan.function"),
+        ("SELECT COUNT(*) FROM 'other.parquet'", "plan.meaning"),
+        ("SELECT COUNT(*) FROM information_schema.tables", "plan.meaning"),
+        ("SELECT COUNT(*) FROM regions", "plan.public"),
+        ("SELECT COUNT(nothing) FROM visits", "plan.meaning"),
+        ("SELECT SUM(DISTINCT age) FROM visits", "plan.distinct"),
+        ("SELECT SUM(city) FROM visits", "plan.type"),
+        ("SELECT 1", "plan.node"),
+        ("SELECT COUNT(*) FROM visits WHERE age = $1", "plan.expression"),
+    ] {
+        assert_eq!(code(sql), expected, "{sql}: {:?}", asked(sql).err());
+    }
+}
+
+#[test]
+fn a_refusal_speaks_of_the_query_and_the_catalog_alone() {
+    let error = asked("SELECT MAX(age) FROM visits").err().unwrap();
+    assert!(error.to_string().contains("max"), "{error}");
+    assert!(error.advice().is_some_and(|hint| hint.contains("MEDIAN")));
+}
+
+#[test]
+fn a_mean_is_made_of_well_conditioned_sums_and_shares_them() {
+    let plan = bounded("SELECT COUNT(age), SUM(age), AVG(age) FROM visits");
+    assert_eq!(plan.spec.measures.len(), 2, "{:?}", plan.spec.measures);
+    assert!(matches!(plan.statistics[0].recipe, Recipe::Plain { .. }));
+    assert!(matches!(plan.statistics[1].recipe, Recipe::Sum { centre: 60, .. }));
+    assert!(matches!(plan.statistics[2].recipe, Recipe::Mean { centre: 60, .. }));
+}
+
+#[test]
+fn the_unit_itself_is_counted_as_units() {
+    assert_eq!(bounded("SELECT COUNT(DISTINCT user_id) FROM visits").statistics[0].recipe, Recipe::Units);
+    assert_eq!(bounded("SELECT COUNT(DISTINCT u) FROM (SELECT user_id AS u FROM visits) AS s").statistics[0].recipe, Recipe::Units);
+    assert!(matches!(bounded("SELECT COUNT(DISTINCT user_id + 1) FROM visits").statistics[0].recipe, Recipe::Plain { .. }));
+}
+
+#[test]
+fn decimals_are_counted_in_their_last_place() {
+    let plan = bounded("SELECT SUM(price) FROM visits");
+    assert!(matches!(plan.spec.measures[0], Measure::Deviation { step: Step::Decimal(2), row: Bounds { low: 0, high: 9999 }, .. }));
+}
+
+#[test]
+fn identifiers_keep_their_letters() {
+    assert_eq!(code("SELECT SUM(\"Ünï Côde\") FROM visits"), "answered");
+    assert_eq!(code("SELECT COUNT(AGE), Count(Age) FROM VISITS"), "answered");
+    assert_eq!(code("SELECT COUNT(\"AGE\") FROM visits"), "plan.meaning");
+}
+
+#[test]
+fn intervals_follow_answers() {
+    let plan = bounded("SELECT region, COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low FROM visits GROUP BY region ORDER BY n DESC LIMIT 1");
+    let with: Vec<_> = plan.after.shown.iter().map(|shown| shown.interval.is_some()).collect();
+    assert_eq!(with, [false, true, false]);
+}
