@@ -147,3 +147,131 @@ pub(crate) fn gaussian_threshold(variance: f64, moved: u64, delta: f64) -> (u64,
     }
     (high, bound(high as f64))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Item, Keys, Preference, Wish};
+    use demur_accounting::Account;
+    use demur_core::{Delta, Epsilon, Guarantee, Sensitivity};
+    use demur_noise::DiscreteGaussian;
+    use std::collections::BTreeMap;
+
+    /// What is shown of one key: nothing, or its noisy count.
+    type Shown = Option<i128>;
+
+    fn pmf(noise: &Noise, z: i128) -> f64 {
+        match noise {
+            Noise::Laplace { mechanism, .. } => mechanism.noise().pmf(z),
+            Noise::Truncated { mechanism, .. } => mechanism.noise().pmf(z),
+            Noise::Gaussian { mechanism, .. } => mechanism.noise().pmf(z),
+        }
+    }
+
+    /// The law of what is shown of a key with so many units, by the rule itself.
+    fn shown(rule: &KeyRule, units: u64, reach: i128) -> BTreeMap<Shown, f64> {
+        let mut law = BTreeMap::new();
+        for z in -reach..=reach {
+            let noisy = i128::from(units) + z;
+            let kept = rule.keep_noisy(&[units], &[noisy]) == [true];
+            *law.entry(kept.then_some(noisy)).or_insert(0.0) += pmf(&rule.noise, z);
+        }
+        law
+    }
+
+    /// sup P(S) − e^ε·Q(S) over all sets of pairs of outputs, for two keys.
+    fn hockey_stick(p: [&BTreeMap<Shown, f64>; 2], q: [&BTreeMap<Shown, f64>; 2], epsilon: f64) -> f64 {
+        let mut sum = 0.0;
+        for (a, pa) in p[0] {
+            for (b, pb) in p[1] {
+                let other = q[0].get(a).unwrap_or(&0.0) * q[1].get(b).unwrap_or(&0.0);
+                sum += (pa * pb - libm::exp(epsilon) * other).max(0.0);
+            }
+        }
+        sum
+    }
+
+    fn rule(preference: Preference, epsilon: f64, delta: f64, moved: u64) -> KeyRule {
+        let units = Item::new("units", moved, Sensitivity::scalar(Rational::one()).unwrap());
+        let guarantee = Guarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap());
+        let keys = Some(Keys { moved, reuse: Some(0) });
+        let priced = Wish { items: vec![units], keys, guarantee, preference }.price().unwrap();
+        priced.rule().unwrap().clone()
+    }
+
+    /// Two keys, one unit that is in both or not: what is shown, with its noisy counts, for all counts up to 3 and both ways.
+    /// By enumeration of every output.
+    #[test]
+    fn what_is_shown_is_as_private_as_is_charged() {
+        for preference in [Preference::Laplace, Preference::Gaussian] {
+            for (epsilon, delta) in [(1.0, 0.01), (2.0, 0.001), (0.5, 0.05)] {
+                let rule = rule(preference, epsilon, delta, 2);
+                let reach = (rule.noise.standard_deviation() * 12.0) as i128 + 10;
+                let laws: Vec<_> = (0..=4).map(|units| shown(&rule, units, reach)).collect();
+                assert_eq!(laws[0].keys().collect::<Vec<_>>(), [&None], "no unit, no key");
+                let account = Account::of(&rule.loss()).unwrap();
+                let mut tightest = f64::INFINITY;
+                for at in [0.0, epsilon / 2.0, epsilon, 1.5 * epsilon] {
+                    let charged = account.delta(&Rational::try_from(at).unwrap()).unwrap().bounds.upper;
+                    for (m, n) in (0..=3).flat_map(|m| (0..=3).map(move |n| (m, n))) {
+                        let (with, without) = ([&laws[m + 1], &laws[n + 1]], [&laws[m], &laws[n]]);
+                        for found in [hockey_stick(with, without, at), hockey_stick(without, with, at)] {
+                            assert!(
+                                found <= charged * (1.0 + 1e-9),
+                                "{preference:?} {at} {m} {n}: {found} {charged}"
+                            );
+                            tightest = tightest.min(charged / found.max(1e-300));
+                        }
+                    }
+                    assert!(at < epsilon || charged <= delta);
+                }
+                // The worst pair of counts is close to what is charged.
+                assert!(tightest < 1.6, "{preference:?} {epsilon}: {tightest}");
+            }
+        }
+    }
+
+    /// ≥ in place of > would show a key of one unit more often than was charged for.
+    #[test]
+    fn a_key_of_one_unit_is_shown_above_the_threshold_and_not_at_it() {
+        for preference in [Preference::Laplace, Preference::Gaussian] {
+            let rule = rule(preference, 1.0, 1e-3, 3);
+            let tau = i128::from(rule.threshold);
+            assert_eq!(rule.keep_noisy(&[1, 1, 0], &[tau, tau + 1, tau + 1]), [false, true, false]);
+            let alone: f64 = (tau..tau + 400).map(|z| pmf(&rule.noise, z)).sum();
+            let at_least: f64 = (tau - 1..tau + 400).map(|z| pmf(&rule.noise, z)).sum();
+            assert!(3.0 * alone <= 1e-3 && alone > 0.0);
+            assert!(at_least > alone * 1.05);
+        }
+    }
+
+    /// False alarm below 1e-9: 4000 keys at the half point are kept 2000 ± 32 times, and a little more than half.
+    #[test]
+    fn keys_at_the_half_point_are_kept_half_of_the_time() {
+        for preference in [Preference::Laplace, Preference::Gaussian] {
+            let rule = rule(preference, 1.0, 1e-6, 20);
+            let half = rule.half_point();
+            let mut entropy = Entropy::from_os().unwrap();
+            let mut kept =
+                |units: u64| rule.keep(&[units; 4000], &mut entropy).iter().filter(|kept| **kept).count();
+            assert!(kept(half) > 1800 && kept(half - 1) < 2200);
+            assert_eq!((kept(0), kept(100 * half)), (0, 4000));
+            assert!(kept(1) <= 2);
+        }
+    }
+
+    #[test]
+    fn the_bound_on_gaussian_tails_is_close_from_above() {
+        for (variance, moved, delta) in [(2.5, 1, 1e-6), (30.0, 20, 1e-9), (4000.0, 5, 1e-3), (3.0, 1, 0.3)] {
+            let law = DiscreteGaussian::new(Rational::try_from(variance).unwrap()).unwrap();
+            let (threshold, lost) = gaussian_threshold(variance, moved, delta);
+            let truth = |tau: u64| moved as f64 * law.tail(tau as f64 - 1.0) / 2.0;
+            assert!(truth(threshold) <= lost && lost <= delta, "{variance}");
+            let spare = (variance.sqrt() / 20.0) as u64 + 2;
+            assert!(
+                truth(threshold.saturating_sub(spare).max(1)) > delta || threshold <= spare,
+                "{variance}"
+            );
+        }
+    }
+}

@@ -25,6 +25,7 @@
 //! **References.** \[Kairouz2015\], \[Balle2018\], \[Canonne2020\], \[Desfontaines2022\].
 
 mod draft;
+mod inverse;
 mod profile;
 #[cfg(test)]
 mod tests;

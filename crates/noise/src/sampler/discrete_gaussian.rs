@@ -25,6 +25,8 @@
 //!
 //! **References.** \[Canonne2020\].
 
+use std::sync::OnceLock;
+
 use dashu_int::UBig;
 use demur_exact::Rational;
 
@@ -53,7 +55,8 @@ const USUAL_BUCKETS: u64 = 1000;
 #[derive(Clone, Debug)]
 pub struct DiscreteGaussian {
     variance: Rational,
-    method: Method,
+    /// Made when the first value is drawn: a price needs none.
+    method: OnceLock<Method>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,17 +81,11 @@ impl DiscreteGaussian {
     /// Noise with parameter σ² = `variance`, between 2⁻⁴⁰ and 2¹⁰⁰.
     pub fn new(variance: Rational) -> Result<Self, NoiseError> {
         Self::check_variance(&variance)?;
-        let rate = (&variance * &Rational::from(2u32)).recip();
-        // 9.5σ on both sides hold all but 2^−64 of the law: 19σ outcomes, and 19² < 2^9.
-        let reach_log2 = (variance.floor_log2() + 1 + 9).max(2) as u32;
-        let index_bits = reach_log2.div_ceil(2);
-        let bell = Symmetric { rate: rate.clone(), shape: Shape::Bell, signed: true, limit: None };
-        let method = if index_bits <= MAX_INDEX_BITS {
-            Method::Direct(Table::new(bell, index_bits))
-        } else {
-            Method::Buckets(Buckets::new(&variance, rate))
-        };
-        Ok(Self { variance, method })
+        Ok(Self { variance, method: OnceLock::new() })
+    }
+
+    fn method(&self) -> &Method {
+        self.method.get_or_init(|| Method::new(&self.variance))
     }
 
     /// Refuses a variance that cannot be sampled.
@@ -105,7 +102,7 @@ impl DiscreteGaussian {
     /// Draws one value.
     #[inline]
     pub fn sample<W: Words>(&self, words: &mut W) -> i128 {
-        match &self.method {
+        match self.method() {
             Method::Direct(table) => unfold(table.sample(words)).into(),
             Method::Buckets(buckets) => buckets.sample(words),
         }
@@ -113,10 +110,24 @@ impl DiscreteGaussian {
 
     /// Draws as many values as `out` holds.
     pub fn fill<W: Words>(&self, words: &mut W, out: &mut [i128]) {
-        match &self.method {
+        match self.method() {
             Method::Direct(table) => out.iter_mut().for_each(|z| *z = unfold(table.sample(words)).into()),
             Method::Buckets(buckets) => out.iter_mut().for_each(|z| *z = buckets.sample(words)),
         }
+    }
+}
+
+impl Method {
+    fn new(variance: &Rational) -> Self {
+        let rate = (variance * &Rational::from(2u32)).recip();
+        // 9.5σ on both sides hold all but 2^−64 of the law: 19σ outcomes, and 19² < 2^9.
+        let reach_log2 = (variance.floor_log2() + 1 + 9).max(2) as u32;
+        let index_bits = reach_log2.div_ceil(2);
+        let bell = Symmetric { rate: rate.clone(), shape: Shape::Bell, signed: true, limit: None };
+        if index_bits <= MAX_INDEX_BITS {
+            return Self::Direct(Table::new(bell, index_bits));
+        }
+        Self::Buckets(Buckets::new(variance, rate))
     }
 }
 
@@ -210,14 +221,14 @@ mod tests {
     impl DiscreteGaussian {
         /// The one table, and the width of its buckets.
         fn table(&self) -> (&Table<Symmetric>, Option<u32>) {
-            match &self.method {
+            match self.method() {
                 Method::Direct(table) => (table, None),
                 Method::Buckets(buckets) => (&buckets.table, Some(buckets.width_log2)),
             }
         }
 
         fn buckets(&self) -> &Buckets {
-            match &self.method {
+            match self.method() {
                 Method::Buckets(buckets) => buckets,
                 Method::Direct(_) => unreachable!(),
             }

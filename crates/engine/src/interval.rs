@@ -1,0 +1,280 @@
+//! [`Interval`]s: where the true answer lies, but for a chance of β.
+//!
+//! **One number.** The noise Z exceeds q(β) with probability at most β, so the truth is within q(β) of what is published. q is exact:
+//! the least whole number with Pr\[|Z| > q\] ≤ β.
+//!
+//! **Sums.** For X = Σ aⱼ·Zⱼ of independent noises there is a bound that is never too small:
+//!
+//! ```text
+//! Pr[|X| > Σ|aⱼ|/2 + q] ≤ Pr[|Y| > q],   Y = Σ aⱼ·Yⱼ,
+//! Yⱼ Laplace of scale 1/(2·tanh(1/2t)) for Zⱼ of scale t,   Yⱼ normal of variance v + 1/4 for Zⱼ of variance v.
+//! ```
+//!
+//! *Why.* With U uniform on ±½ and independent, |X| ≤ |Σ aⱼ(Zⱼ + Uⱼ)| + Σ|aⱼ|/2. Each Zⱼ + Uⱼ is symmetric with one peak, and more
+//! peaked than Yⱼ: Pr\[|Z + U| > s\] ≤ Pr\[|Y| > s\] for all s. For Laplace noise the left side is r^k·(1 − 2u·tanh(1/2t)) at
+//! s = k + u, |u| ≤ ½, and 1 − x ≤ e^(−x). For Gaussian noise it is tested, from the middle to where nothing is left. Sums of
+//! symmetric variables with one peak keep that order \[Birnbaum1948\].
+//!
+//! Pr\[|Y| > q\] has a formula for up to two Laplace terms, or one and a normal one. Where there are more, β is shared among groups
+//! of terms.
+//!
+//! **Ratios.** The true ratio r of sum S and count N satisfies |Ŝ − r·N̂| ≤ q(r) but for a chance of β, where q(r) belongs to the noise
+//! of S − r·N: so r is in the set of all that do \[Fieller1954\]. q grows by at most its value q∞ for N's noise alone per unit of r. If
+//! N̂ > q∞ the set is an interval, since r·N̂ ∓ q(r) grows with r; else nothing is known but the bounds.
+//!
+//! **Exactness.** Doubles: intervals are about answers, not about privacy.
+//!
+//! **References.** \[Birnbaum1948\], \[Fieller1954\].
+
+use crate::EngineError;
+use crate::noise::Noise;
+
+/// From `low` to `high`, both included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The least.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Around one noisy whole number, in steps.
+    pub fn around(noisy: i128, noise: &Noise, beta: f64) -> Result<Self, EngineError> {
+        let reach = noise.quantile(beta)?;
+        Ok(Self { low: noisy as f64 - reach, high: noisy as f64 + reach })
+    }
+
+    /// Around Σ aⱼ·yⱼ for noisy whole numbers yⱼ whose noises are independent.
+    ///
+    /// ```
+    /// # use demur_core::{Epsilon, Guarantee, Sensitivity};
+    /// # use demur_engine::{Interval, Item, Preference, Wish};
+    /// # let one = Item::new("x", 1, Sensitivity::scalar("1".parse()?)?);
+    /// # let guarantee = Guarantee::pure(Epsilon::new(1.0)?);
+    /// # let wish = Wish { items: vec![one.clone(), one], keys: None, guarantee, preference: Preference::Any };
+    /// # let priced = wish.price()?;
+    /// // A sum that was published as deviations from 40, and a count: 200 + 40·10.
+    /// let terms = [(1.0, 200, &priced.noises()[0]), (40.0, 10, &priced.noises()[1])];
+    /// let interval = Interval::around_sum(&terms, 0.05)?;
+    /// assert!(interval.low < 600.0 && interval.high > 600.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn around_sum(terms: &[(f64, i128, &Noise)], beta: f64) -> Result<Self, EngineError> {
+        if let [(factor, noisy, noise)] = terms {
+            let plain = Self::around(*noisy, noise, beta)?;
+            let (a, b) = (factor * plain.low, factor * plain.high);
+            return Ok(Self { low: a.min(b), high: a.max(b) });
+        }
+        let mut spread = Spread::default();
+        terms.iter().for_each(|(factor, _, noise)| spread.add(*factor, noise));
+        let (middle, reach) =
+            (terms.iter().map(|(a, y, _)| a * *y as f64).sum::<f64>(), spread.quantile(beta)?);
+        Ok(Self { low: middle - reach, high: middle + reach })
+    }
+
+    /// What of it lies between bounds that are known; where nothing does, the nearer bound.
+    #[must_use]
+    pub fn within(self, low: f64, high: f64) -> Self {
+        Self { low: self.low.clamp(low, high), high: self.high.clamp(low, high) }
+    }
+
+    /// high − low.
+    pub fn width(&self) -> f64 {
+        self.high - self.low
+    }
+}
+
+/// Intervals for averages: centre + S/N, where S is a noisy sum of deviations from the centre and N a noisy count.
+#[derive(Clone, Debug)]
+pub struct Ratio {
+    centre: f64,
+    /// r from the lower bound to the upper, both seen from the centre, with q(r).
+    reach: Vec<(f64, f64)>,
+    /// q∞.
+    count: f64,
+}
+
+/// Between so many places q(r) is interpolated; it is convex, so that the chord is never below it.
+const PLACES: usize = 128;
+
+impl Ratio {
+    /// For values between `low` and `high`, deviations from `centre`; all in steps.
+    pub fn new(
+        sum: &Noise,
+        count: &Noise,
+        [low, centre, high]: [f64; 3],
+        beta: f64,
+    ) -> Result<Self, EngineError> {
+        let mut alone = Spread::default();
+        alone.add(1.0, count);
+        let place = |i: usize| low - centre + (high - low) * i as f64 / PLACES as f64;
+        let at = |r: f64| {
+            let mut spread = Spread::default();
+            spread.add(1.0, sum);
+            spread.add(r, count);
+            Ok((r, spread.quantile(beta)?))
+        };
+        let reach = (0..=PLACES).map(place).map(at).collect::<Result<_, EngineError>>()?;
+        Ok(Self { centre, reach, count: alone.quantile(beta)? })
+    }
+
+    /// The average, within its bounds.
+    pub fn value(&self, sum: i128, count: i128) -> f64 {
+        let [low, high] = self.ends();
+        (sum as f64 / (count as f64).max(1.0)).clamp(low, high) + self.centre
+    }
+
+    /// Where the true average lies.
+    pub fn interval(&self, sum: i128, count: i128) -> Interval {
+        let [low, high] = self.ends();
+        let (s, n) = (sum as f64, count as f64);
+        if n <= self.count {
+            return Interval { low: low + self.centre, high: high + self.centre };
+        }
+        // The largest r with r·N − S ≤ q(r), and the least with S − r·N ≤ q(r).
+        let above = crossing(low, high, |r| r * n - s - self.at(r) <= 0.0);
+        let below = -crossing(-high, -low, |r| s + r * n - self.at(-r) <= 0.0);
+        Interval { low: below.min(above) + self.centre, high: below.max(above) + self.centre }
+    }
+
+    fn ends(&self) -> [f64; 2] {
+        let end = |place: Option<&(f64, f64)>| place.map_or(0.0, |place| place.0);
+        [end(self.reach.first()), end(self.reach.last())]
+    }
+
+    /// q(r), never less.
+    fn at(&self, r: f64) -> f64 {
+        let next = self.reach.partition_point(|place| place.0 < r).clamp(1, PLACES);
+        let ((a, at_a), (b, at_b)) = (self.reach[next - 1], self.reach[next]);
+        if b > a { at_a + (at_b - at_a) * (r - a) / (b - a) } else { at_a.max(at_b) }
+    }
+}
+
+/// The largest place where `holds`, which holds up to it and not beyond; `low` if nowhere.
+fn crossing(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(high) {
+        return high;
+    }
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    // The end that is too far.
+    if holds(low) { high } else { low }
+}
+
+/// Y of the module text, and Σ|aⱼ|/2.
+#[derive(Clone, Debug, Default)]
+struct Spread {
+    scales: Vec<f64>,
+    variance: f64,
+    rounding: f64,
+}
+
+impl Spread {
+    fn add(&mut self, factor: f64, noise: &Noise) {
+        if factor == 0.0 {
+            return;
+        }
+        self.rounding += factor.abs() / 2.0;
+        match noise {
+            Noise::Laplace { mechanism, .. } => self.add_laplace(factor, mechanism.noise().scale().to_f64()),
+            Noise::Truncated { mechanism, .. } => {
+                self.add_laplace(factor, mechanism.noise().scale().to_f64())
+            }
+            Noise::Gaussian { mechanism, .. } => {
+                self.variance += factor * factor * (mechanism.noise().variance().to_f64() + 0.25);
+            }
+        }
+    }
+
+    fn add_laplace(&mut self, factor: f64, scale: f64) {
+        self.scales.push(factor.abs() * peaked_scale(scale));
+        self.scales.sort_by(|a, b| b.total_cmp(a));
+    }
+
+    /// By how much X is off, but for a chance of β.
+    fn quantile(&self, beta: f64) -> Result<f64, EngineError> {
+        if !(beta > 0.0 && beta < 1.0) {
+            let text = format!("the chance of a larger error must lie between 0 and 1, but it is {beta}");
+            return Err(EngineError::new("engine.interval.beta", text));
+        }
+        let deviation = self.variance.sqrt();
+        let reach = match self.scales.as_slice() {
+            [] if deviation == 0.0 => 0.0,
+            [] => least(beta, deviation, |q| normal(q / deviation)),
+            [b] if deviation == 0.0 => b * libm::log(1.0 / beta),
+            [b] => least(beta, deviation + b, |q| laplace_and_normal(q, *b, deviation)),
+            [a, b] if deviation == 0.0 => least(beta, a + b, |q| two_laplace(q, *a, *b)),
+            _ => self.shared(beta)?,
+        };
+        Ok(self.rounding + reach)
+    }
+
+    /// Two Laplace terms at a time, and the normal one, each with its part of β.
+    fn shared(&self, beta: f64) -> Result<f64, EngineError> {
+        let pairs = self.scales.chunks(2).map(|pair| Self { scales: pair.to_vec(), ..Self::default() });
+        let rest = Self { variance: self.variance, ..Self::default() };
+        let groups: Vec<_> = pairs.chain((self.variance > 0.0).then_some(rest)).collect();
+        let part = beta / groups.len() as f64;
+        groups.iter().map(|group| group.quantile(part)).sum()
+    }
+}
+
+/// The scale of the continuous law that Z + U is more peaked than.
+fn peaked_scale(scale: f64) -> f64 {
+    0.5 / libm::tanh(0.5 / scale)
+}
+
+/// The least q with tail(q) ≤ β, or a little more.
+fn least(beta: f64, size: f64, tail: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, size);
+    while tail(high) > beta && high < 1e300 {
+        (low, high) = (high, high * 2.0);
+    }
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if tail(middle) <= beta { high = middle } else { low = middle }
+    }
+    high
+}
+
+/// Pr[|N| > x].
+fn normal(x: f64) -> f64 {
+    libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// Pr[|L + M| > q] for Laplace L, M of scales a ≥ b: (a²·e^(−q/a) − b²·e^(−q/b))/(a² − b²).
+fn two_laplace(q: f64, a: f64, b: f64) -> f64 {
+    if a - b < 1e-6 * a {
+        // Both of scale a: more than there is.
+        return libm::exp(-q / a) * (1.0 + q / (2.0 * a));
+    }
+    (a * a * libm::exp(-q / a) - b * b * libm::exp(-q / b)) / (a * a - b * b)
+}
+
+/// Pr[|L + N| > q] for Laplace L of scale b and normal N of deviation s.
+///
+/// With x = q/s and y = s/b it is 2Φ(−x) + e^(y²/2 − q/b)·Φ(x − y) − e^(y²/2 + q/b)·Φ(−x − y).
+fn laplace_and_normal(q: f64, b: f64, s: f64) -> f64 {
+    let (x, y) = (q / s, s / b);
+    let height = libm::exp(-x * x / 2.0) / 2.0;
+    let near = match x > y {
+        true => libm::exp(y * y / 2.0 - q / b) * (1.0 - normal(x - y) / 2.0),
+        false => height * scaled_erfc((y - x) * std::f64::consts::FRAC_1_SQRT_2),
+    };
+    normal(x) + near - height * scaled_erfc((x + y) * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// e^(x²)·erfc(x) for x ≥ 0.
+fn scaled_erfc(x: f64) -> f64 {
+    if x < 4.0 {
+        return libm::exp(x * x) * libm::erfc(x);
+    }
+    let fraction = (1..30).rev().fold(x, |rest, k| x + f64::from(k) / 2.0 / rest);
+    1.0 / (fraction * std::f64::consts::PI.sqrt())
+}
+
+#[cfg(test)]
+mod tests;
