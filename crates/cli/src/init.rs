@@ -42,7 +42,7 @@ fn head(files: &[std::path::PathBuf]) -> String {
 
 [budget]
 name = {}
-epsilon = 3                      # all questions together, for ever; opened on first use
+epsilon = 10                     # all questions together, for ever; opened on first use
 delta = 1e-6
 delta_per_question = 1e-8        # where a question names none
 # max_epsilon_per_question = 1
@@ -66,7 +66,7 @@ fn table(file: &Path, args: &Init) -> Result<String, Failure> {
     text.push_str(&match unit {
         Some("row") => "unit = \"row\"                    # every row is somebody of its own\n".to_owned(),
         Some(unit) => format!(
-            "unit = {}                     # all rows with the same value are one person's\n\
+            "unit = {}    # all rows with the same value are one person's\n\
              max_groups_per_unit = 1          # in how many groups of an answer a person may count\n\
              max_rows_per_group = 1           # and for how many rows in each\n",
             quoted(unit)
@@ -78,6 +78,9 @@ fn table(file: &Path, args: &Init) -> Result<String, Failure> {
     text.push_str(&format!("\n[tables.{}.columns]\n", key(&table_name(file))));
     for (name, found) in &columns {
         text.push_str(&column(name, *found, unit));
+    }
+    if file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
+        text.push_str("# A CSV file does not say what its columns are: write int64, float64, decimal(p, s), date, timestamp or boolean where it is not string.\n");
     }
     Ok(text)
 }

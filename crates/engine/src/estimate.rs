@@ -38,21 +38,25 @@ pub(crate) struct Noisy<'a> {
 pub(crate) struct Estimates<'a> {
     recipe: &'a Recipe,
     inputs: Vec<Noisy<'a>>,
-    ratio: Option<Ratio>,
+    ratio: Option<&'a Ratio>,
     step: f64,
 }
 
+/// How averages of a recipe are estimated, if it is one.
+pub(crate) fn ratio(recipe: &Recipe, noises: &[&Noise]) -> Result<Option<Ratio>, EngineError> {
+    match (recipe, noises) {
+        (Recipe::Mean { centre, row, .. }, [deviation, count]) => {
+            let bounds = [row.low as f64, *centre as f64, row.high as f64];
+            Ratio::new(deviation, count, bounds, OUTSIDE).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
 impl<'a> Estimates<'a> {
-    /// For a recipe and the noisy numbers it names, in order.
-    pub(crate) fn new(recipe: &'a Recipe, inputs: Vec<Noisy<'a>>) -> Result<Self, EngineError> {
-        let ratio = match (recipe, inputs.as_slice()) {
-            (Recipe::Mean { centre, row, .. }, [deviation, count]) => {
-                let bounds = [row.low as f64, *centre as f64, row.high as f64];
-                Some(Ratio::new(deviation.noise, count.noise, bounds, OUTSIDE)?)
-            }
-            _ => None,
-        };
-        Ok(Self { recipe, inputs, ratio, step: step(recipe).to_f64() })
+    /// For a recipe, the noisy numbers it names, and its [`ratio`].
+    pub(crate) fn new(recipe: &'a Recipe, inputs: Vec<Noisy<'a>>, ratio: Option<&'a Ratio>) -> Self {
+        Self { recipe, inputs, ratio, step: step(recipe).to_f64() }
     }
 
     /// The statistic of one group.
@@ -70,7 +74,7 @@ impl<'a> Estimates<'a> {
                 Ok(self.whole(steps, Interval::around_sum(&terms, OUTSIDE)?))
             }
             (Recipe::Mean { .. }, [deviation, count]) => {
-                let ratio = self.ratio.as_ref().ok_or_else(EngineError::after_the_charge)?;
+                let ratio = self.ratio.ok_or_else(EngineError::after_the_charge)?;
                 let (sum, number) = (deviation.number(group)?, count.number(group)?);
                 let interval = Some(self.scaled(ratio.interval(sum, number)));
                 Ok(Estimate { steps: 0, value: ratio.value(sum, number) * self.step, list: Vec::new(), interval })

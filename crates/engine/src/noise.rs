@@ -91,6 +91,15 @@ impl Noise {
         Ok(self.mechanism().error(beta)?.each)
     }
 
+    /// The family of the law, for people.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Laplace { .. } => "Laplace noise",
+            Self::Truncated { .. } => "Laplace noise within a bound",
+            Self::Gaussian { .. } => "Gaussian noise",
+        }
+    }
+
     /// The law, for people.
     pub fn describe(&self) -> String {
         match self {

@@ -1,20 +1,19 @@
-//! What is done with answers once they are noisy: the upper part of the query, run over the released table.
+//! What is done with answers once they are noisy: the upper part of the query, over the released table.
 //!
-//! Reads nothing but released numbers, so it costs nothing.
+//! Reads nothing but released numbers, so it costs nothing. The steps are few (project, filter, sort, limit) and tables are small, so they are taken one after the other
+//! on one batch; expressions are DataFusion's.
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use datafusion::arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices, take_record_batch};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DataFusionError, Result};
-use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::logical_expr::{LogicalPlan, TableScan};
-use datafusion::physical_plan::collect;
-use datafusion::prelude::{SessionConfig, SessionContext};
-use demur_plan::{After, RELEASED, Shown};
+use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::logical_expr::{Expr, FetchType, LogicalPlan, SkipType};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::prelude::SessionContext;
+use demur_plan::{After, Shown};
 use serde_json::{Number, Value};
 
 use crate::table::{Cell, Heading, Table};
@@ -29,23 +28,98 @@ pub(crate) fn headings(after: &After) -> Vec<Heading> {
     after.shown.iter().map(heading).collect()
 }
 
-/// Runs the upper part over released columns.
-pub(crate) async fn run(after: &After, released: Vec<ArrayRef>) -> Result<Table> {
-    let batch = RecordBatch::try_new(Arc::clone(&after.released), released)?;
-    let table = Arc::new(MemTable::try_new(Arc::clone(&after.released), vec![vec![batch]])?);
-    // One partition: rows stay in the order of their keys.
-    let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
-    let plan = after.plan.clone().transform_up(|node| match node {
-        LogicalPlan::TableScan(scan) if scan.table_name.table() == RELEASED => {
-            let source = provider_as_source(Arc::clone(&table) as _);
-            Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
+/// The upper part of a query, ready to be run.
+pub(crate) struct Postprocess<'a> {
+    after: &'a After,
+    steps: Vec<Step>,
+}
+
+type Evaluated = Arc<dyn PhysicalExpr>;
+
+enum Step {
+    Project(Vec<Evaluated>, SchemaRef),
+    Filter(Evaluated),
+    Sort(Vec<(Evaluated, SortOptions)>),
+    Limit { skip: usize, fetch: Option<usize> },
+}
+
+impl<'a> Postprocess<'a> {
+    /// Prepares the steps.
+    pub(crate) fn new(after: &'a After) -> Result<Self> {
+        let mut steps = Vec::new();
+        prepare(&after.plan, &SessionContext::new(), &mut steps)?;
+        Ok(Self { after, steps })
+    }
+
+    /// Runs them over released columns.
+    pub(crate) fn run(&self, released: Vec<ArrayRef>) -> Result<Table> {
+        let rows = released.first().map_or(0, |column| column.len());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.after.released), released, &options)?;
+        let batch = self.steps.iter().try_fold(batch, |batch, step| step.take(&batch))?;
+        shown(self.after, &batch)
+    }
+}
+
+/// The steps of a plan, the lowest first.
+fn prepare(plan: &LogicalPlan, context: &SessionContext, steps: &mut Vec<Step>) -> Result<()> {
+    if let Some(input) = plan.inputs().first() {
+        prepare(input, context, steps)?;
+    }
+    let below = plan.inputs().first().map(|input| Arc::clone(input.schema()));
+    let below: &DFSchema = below.as_deref().unwrap_or(plan.schema());
+    let ready = |expr: &Expr| context.create_physical_expr(expr.clone(), below);
+    match plan {
+        LogicalPlan::TableScan(_) | LogicalPlan::SubqueryAlias(_) => {}
+        LogicalPlan::Projection(projection) => {
+            let exprs = projection.expr.iter().map(|expr| ready(&expr.clone().unalias())).collect::<Result<_>>()?;
+            steps.push(Step::Project(exprs, Arc::clone(projection.schema.inner())));
         }
-        other => Ok(Transformed::no(other)),
-    });
-    let physical = context.state().create_physical_plan(&plan?.data).await?;
-    let schema = physical.schema();
-    let batches = collect(physical, context.task_ctx()).await?;
-    shown(after, &concat_batches(&schema, &batches)?)
+        LogicalPlan::Filter(filter) => steps.push(Step::Filter(ready(&filter.predicate)?)),
+        LogicalPlan::Sort(sort) => {
+            let by = sort.expr.iter().map(|by| {
+                let options = SortOptions { descending: !by.asc, nulls_first: by.nulls_first };
+                Ok((ready(&by.expr)?, options))
+            });
+            steps.push(Step::Sort(by.collect::<Result<_>>()?));
+            steps.extend(sort.fetch.map(|fetch| Step::Limit { skip: 0, fetch: Some(fetch) }));
+        }
+        LogicalPlan::Limit(limit) => match (limit.get_skip_type()?, limit.get_fetch_type()?) {
+            (SkipType::Literal(skip), FetchType::Literal(fetch)) => steps.push(Step::Limit { skip, fetch }),
+            _ => return plan_err!("LIMIT needs a plain number"),
+        },
+        other => return plan_err!("{} cannot be done with answers", other.display()),
+    }
+    Ok(())
+}
+
+impl Step {
+    fn take(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let value = |expr: &Evaluated| expr.evaluate(batch)?.into_array(batch.num_rows());
+        match self {
+            Self::Project(exprs, schema) => {
+                let columns = exprs.iter().map(value).collect::<Result<_>>()?;
+                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+            }
+            Self::Filter(predicate) => Ok(filter_record_batch(batch, value(predicate)?.as_boolean())?),
+            Self::Sort(by) => {
+                let mut columns = by
+                    .iter()
+                    .map(|(expr, options)| Ok(SortColumn { values: value(expr)?, options: Some(*options) }))
+                    .collect::<Result<Vec<_>>>()?;
+                // Rows that are equal stay in the order of their keys.
+                let order: ArrayRef = Arc::new(UInt64Array::from_iter_values(0..batch.num_rows() as u64));
+                columns.push(SortColumn { values: order, options: None });
+                Ok(take_record_batch(batch, &lexsort_to_indices(&columns, None)?)?)
+            }
+            Self::Limit { skip, fetch } => {
+                let skip = (*skip).min(batch.num_rows());
+                let left = batch.num_rows() - skip;
+                Ok(batch.slice(skip, fetch.map_or(left, |fetch| fetch.min(left))))
+            }
+        }
+    }
 }
 
 fn shown(after: &After, batch: &RecordBatch) -> Result<Table> {
@@ -80,7 +154,7 @@ fn json(array: &ArrayRef) -> Result<Vec<Value>> {
             DataType::List(_) => Value::Array(json(&array.as_list::<i32>().value(row))?),
             other => {
                 let text = formatter.value(row).try_to_string()?;
-                let number = (other.is_numeric()).then(|| serde_json::from_str::<Number>(&text).ok()).flatten();
+                let number = other.is_numeric().then(|| serde_json::from_str::<Number>(&text).ok()).flatten();
                 number.map_or(Value::String(text), Value::Number)
             }
         })
@@ -101,9 +175,4 @@ fn sql_type(data_type: &DataType) -> String {
         other if other.is_integer() => "BIGINT".to_owned(),
         other => other.to_string(),
     }
-}
-
-/// A failure below us, whose words are not repeated.
-pub(crate) fn silent(_: DataFusionError) -> crate::EngineError {
-    crate::EngineError::after_the_charge()
 }

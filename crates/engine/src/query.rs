@@ -78,9 +78,10 @@ impl Engine {
         backend.check(&quote.bounded)?;
         let tally = backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
         let tallied = Tallied { quote, tally };
+        let afterwards = quote.afterwards()?;
         let mut entropy = Entropy::from_os().map_err(|_| EngineError::after_the_charge())?;
         for _ in 0..count {
-            let table = tallied.table(&mut entropy)?;
+            let table = tallied.table(&afterwards, &mut entropy)?;
             each(table).map_err(|error| EngineError::new("engine.write", format!("the answers could not be written: {error}")))?;
         }
         Ok(())

@@ -3,11 +3,13 @@
 use demur_core::{Delta, Epsilon, Guarantee};
 use demur_plan::catalog::{NoisePreference, PrivacyUnit};
 use demur_exact::Rational;
-use demur_plan::{Bounded, Keys as PlannedKeys, Recipe, Statistic};
+use demur_plan::{Bounded, Keys as PlannedKeys, Recipe, Statistic, step_size};
 use demur_tally::Measure;
 
 use crate::EngineError;
-use crate::estimate::{Estimates, Noisy};
+use crate::estimate::{self, Estimates, Noisy};
+use crate::interval::Ratio;
+use crate::postprocess::Postprocess;
 use crate::pricing::{Item, Keys, Preference, Pricing, Wish};
 use crate::project::Project;
 use crate::quantile::Tree;
@@ -42,6 +44,8 @@ pub struct Quote {
     pub(crate) subjects: Vec<Subject>,
     /// For each item, the tree of its histogram, if it is one.
     pub(crate) trees: Vec<Option<Tree>>,
+    /// For each statistic, how its averages are estimated, if it is one.
+    pub(crate) ratios: Vec<Option<Ratio>>,
 }
 
 /// What an item of a pricing is.
@@ -73,7 +77,20 @@ impl Quote {
             _ => None,
         };
         let pricing = Wish { items, keys, guarantee, preference }.price()?;
-        Ok(Self { bounded, guarantee, pricing, subjects, trees })
+        let mut quote = Self { bounded, guarantee, pricing, subjects, trees, ratios: Vec::new() };
+        quote.afterwards()?;
+        let ratio = |statistic: &Statistic| {
+            let noises: Vec<_> = quote.inputs(&statistic.recipe).into_iter().map(|index| &quote.pricing.noises()[index]).collect();
+            estimate::ratio(&statistic.recipe, &noises)
+        };
+        quote.ratios = quote.bounded.statistics.iter().map(ratio).collect::<Result<_, _>>()?;
+        Ok(quote)
+    }
+
+    /// What will be done with noisy answers.
+    pub(crate) fn afterwards(&self) -> Result<Postprocess<'_>, EngineError> {
+        // Depends on the query alone, so its words may be told.
+        Postprocess::new(&self.bounded.after).map_err(|error| EngineError::new("engine.afterwards", error.strip_backtrace()))
     }
 
     /// Which items a recipe is made from.
@@ -106,10 +123,13 @@ impl Quote {
     /// The question in one spelling, with everything that decides its answer.
     fn text(&self) -> String {
         let (epsilon, delta) = (self.guarantee.epsilon.value(), self.guarantee.delta.value());
-        let spec = &self.bounded.spec;
+        let bounds: Vec<_> = self.subjects.iter().map(|subject| self.describe(*subject)).collect();
+        let bounds: Vec<_> = bounds.iter().map(|(what, bounds)| format!("{what}: {bounds}")).collect();
         format!(
-            "{} | epsilon {epsilon} delta {delta} groups {} noise {:?} bounds {:?}",
-            self.bounded.text, spec.groups_per_unit, self.bounded.noise, spec.measures
+            "{} -- for (ε = {epsilon}, δ = {delta}); {}; {}",
+            self.bounded.text,
+            self.pricing.design(),
+            bounds.join("; ")
         )
     }
 
@@ -157,13 +177,18 @@ impl Quote {
             Measure::Distinct { .. } => "number of distinct values",
             Measure::Histogram { .. } => "histogram",
         };
+        let step = self.step(subject);
+        let shown = |steps: i64| in_units(&Rational::from(steps), &step);
         let bounds = match &self.bounded.spec.measures[index] {
-            Measure::Count { most, .. } => format!("at most {most} rows of a unit"),
-            Measure::Sum { unit, .. } => format!("a unit's sum from {} to {} steps", unit.low, unit.high),
-            Measure::Deviation { row, most, .. } => format!("values from {} to {} steps, {most} rows of a unit", row.low, row.high),
-            Measure::Distinct { most, .. } => format!("at most {most} values of a unit"),
+            Measure::Count { most: 1, .. } => "a unit counts once".to_owned(),
+            Measure::Count { most, .. } => format!("a unit counts for at most {most} rows"),
+            Measure::Sum { unit, .. } => format!("a unit's sum from {} to {}", shown(unit.low), shown(unit.high)),
+            Measure::Deviation { row, most, .. } => {
+                format!("values from {} to {}, {}", shown(row.low), shown(row.high), rows(*most))
+            }
+            Measure::Distinct { most, .. } => format!("a unit brings at most {most} values"),
             Measure::Histogram { row, most, cells, .. } => {
-                format!("values from {} to {} steps in {cells} cells, {most} rows of a unit", row.low, row.high)
+                format!("values from {} to {} in {cells} cells, {}", shown(row.low), shown(row.high), rows(*most))
             }
         };
         (format!("{what} for {}", names.join(", ")), within(bounds))
@@ -180,6 +205,24 @@ impl Quote {
         self.bounded.statistics.iter().filter(|statistic| uses(&statistic.recipe)).map(|statistic| statistic.name.as_str()).collect()
     }
 
+    /// How large a step of a subject is.
+    fn step(&self, subject: Subject) -> Rational {
+        let Subject::Measure(index) = subject else { return Rational::one() };
+        match &self.bounded.spec.measures[index] {
+            Measure::Sum { step, .. } | Measure::Deviation { step, .. } => step_size(*step),
+            Measure::Histogram { step, .. } => step_size(*step),
+            Measure::Count { .. } | Measure::Distinct { .. } => Rational::one(),
+        }
+    }
+
+    /// How large a step of what a subject counts is: histograms count values, not steps.
+    fn counted_step(&self, subject: Subject) -> Rational {
+        match subject {
+            Subject::Measure(index) if matches!(self.bounded.spec.measures[index], Measure::Histogram { .. }) => Rational::one(),
+            other => self.step(other),
+        }
+    }
+
     /// How far a subject can move, in words.
     pub(crate) fn sensitivity(&self, subject: Subject) -> String {
         let groups = self.bounded.groups_moved();
@@ -188,13 +231,31 @@ impl Quote {
             Subject::Measure(index) => self
                 .bounded
                 .sensitivity(&self.bounded.spec.measures[index])
-                .map_or_else(|_| "?".to_owned(), |sensitivity| sensitivity.linf().to_string()),
+                .map_or_else(|_| "?".to_owned(), |most| in_units(most.linf(), &self.counted_step(subject))),
         };
         match groups {
             1 => far,
             _ => format!("{far} in each of {groups} groups"),
         }
     }
+}
+
+fn rows(most: u64) -> String {
+    match most {
+        1 => "one row of a unit".to_owned(),
+        most => format!("at most {most} rows of a unit"),
+    }
+}
+
+/// So many steps, in the unit of the values.
+fn in_units(steps: &Rational, step: &Rational) -> String {
+    short((steps * step).to_f64())
+}
+
+/// A number with at most four digits after the point.
+fn short(number: f64) -> String {
+    let text = format!("{number:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// What the question may cost: what it says itself, else the flags, else the catalog.
@@ -286,7 +347,7 @@ pub struct ExplainedItem {
     pub sensitivity: String,
     /// The law of its noise.
     pub noise: String,
-    /// Its standard deviation, in steps.
+    /// Its standard deviation.
     pub standard_deviation: f64,
 }
 
@@ -317,8 +378,9 @@ impl Quote {
         };
         let items = self.subjects.iter().zip(self.pricing.noises()).map(|(subject, noise)| {
             let (what, bounds) = self.describe(*subject);
-            let standard_deviation = noise.standard_deviation();
-            ExplainedItem { what, bounds, sensitivity: self.sensitivity(*subject), noise: noise.describe(), standard_deviation }
+            let standard_deviation = noise.standard_deviation() * self.counted_step(*subject).to_f64();
+            let noise = format!("{}, standard deviation {}", noise.kind(), short(standard_deviation));
+            ExplainedItem { what, bounds, sensitivity: self.sensitivity(*subject), noise, standard_deviation }
         });
         let items = items.collect();
         let statistics = bounded.statistics.iter().map(|statistic| self.explain_statistic(statistic)).collect();
@@ -339,12 +401,12 @@ impl Quote {
         let error = match statistic.recipe {
             Recipe::Mean { .. } | Recipe::Quantiles { .. } => None,
             _ => {
-                let estimate = Estimates::new(&statistic.recipe, made_from.iter().map(noisy).collect()).and_then(|all| all.of(0));
+                let estimate = Estimates::new(&statistic.recipe, made_from.iter().map(noisy).collect(), None).of(0);
                 estimate.ok().and_then(|estimate| estimate.interval).map(|interval| interval.high)
             }
         };
         let error_text = match error {
-            Some(error) => format!("± {error:.4} with 95 % confidence"),
+            Some(error) => format!("± {} with 95 % confidence", short(error)),
             None => "depends on the group; each answer carries its own interval".to_owned(),
         };
         ExplainedStatistic { name: statistic.name.clone(), error, error_text, made_from }

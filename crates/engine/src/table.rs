@@ -56,9 +56,9 @@ impl Table {
                     true => next()?.as_f64().zip(next()?.as_f64()),
                     false => None,
                 };
-                Ok(Cell { value, interval })
+                Ok::<_, EngineError>(Cell { value, interval })
             };
-            headings.iter().map(cell).collect()
+            headings.iter().map(cell).collect::<Result<Vec<_>, _>>()
         });
         Ok(Self { headings: headings.to_vec(), rows: rows.collect::<Result<_, _>>()? })
     }

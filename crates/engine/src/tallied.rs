@@ -19,14 +19,14 @@ use demur_tally::Tally;
 
 use crate::EngineError;
 use crate::estimate::{Estimate, Estimates, Noisy};
-use crate::interval::Interval;
-use crate::postprocess;
+use crate::interval::{Interval, Ratio};
+use crate::postprocess::Postprocess;
 use crate::private::Private;
 use crate::quote::{Quote, Subject};
 use crate::table::Table;
 
 /// What was counted for a question.
-pub struct Tallied<'a> {
+pub(crate) struct Tallied<'a> {
     pub(crate) quote: &'a Quote,
     pub(crate) tally: Tally,
 }
@@ -37,7 +37,8 @@ impl Private for Tallied<'_> {
     }
 
     fn publish(self, entropy: &mut Entropy) -> Result<Vec<String>, EngineError> {
-        Ok(self.table(entropy)?.texts())
+        let afterwards = self.quote.afterwards()?;
+        Ok(self.table(&afterwards, entropy)?.texts())
     }
 }
 
@@ -51,19 +52,18 @@ struct Shown {
 
 impl Tallied<'_> {
     /// Draws noise and makes the table that is shown.
-    pub(crate) fn table(&self, entropy: &mut Entropy) -> Result<Table, EngineError> {
+    pub(crate) fn table(&self, afterwards: &Postprocess<'_>, entropy: &mut Entropy) -> Result<Table, EngineError> {
         let shown = self.add_noise(entropy)?;
         let mut columns = self.keys(&shown)?;
         let mut ends = [Vec::new(), Vec::new()];
-        for statistic in &self.quote.bounded.statistics {
-            let (values, low, high) = self.statistic(statistic, &shown)?;
+        for (statistic, ratio) in self.quote.bounded.statistics.iter().zip(&self.quote.ratios) {
+            let (values, low, high) = self.statistic(statistic, ratio.as_ref(), &shown)?;
             columns.push(values);
             ends[0].push(low);
             ends[1].push(high);
         }
         columns.extend(ends.into_iter().flatten());
-        let run = postprocess::run(&self.quote.bounded.after, columns);
-        futures::executor::block_on(run).map_err(postprocess::silent)
+        afterwards.run(columns).map_err(|_| EngineError::after_the_charge())
     }
 
     /// Chooses keys, and adds noise to what is kept.
@@ -154,13 +154,18 @@ impl Tallied<'_> {
     }
 
     /// A statistic of every shown group, with the ends of its interval.
-    fn statistic(&self, statistic: &Statistic, shown: &Shown) -> Result<(ArrayRef, ArrayRef, ArrayRef), EngineError> {
+    fn statistic(
+        &self,
+        statistic: &Statistic,
+        ratio: Option<&Ratio>,
+        shown: &Shown,
+    ) -> Result<(ArrayRef, ArrayRef, ArrayRef), EngineError> {
         let inputs = self.quote.inputs(&statistic.recipe).into_iter().map(|index| Noisy {
             numbers: &shown.noisy[index],
             noise: &self.quote.pricing.noises()[index],
             tree: self.quote.trees[index].as_ref(),
         });
-        let estimates = Estimates::new(&statistic.recipe, inputs.collect())?;
+        let estimates = Estimates::new(&statistic.recipe, inputs.collect(), ratio);
         let estimates = (0..shown.groups.len()).map(|group| estimates.of(group)).collect::<Result<Vec<_>, _>>()?;
         let end = |pick: fn(Interval) -> f64| -> ArrayRef {
             Arc::new(estimates.iter().map(|estimate| estimate.interval.map(pick)).collect::<Float64Array>())

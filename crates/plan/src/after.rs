@@ -60,7 +60,8 @@ pub(crate) fn rebuild(plan: &LogicalPlan, aggregate: &DFSchemaRef, keys: usize) 
     let (plan, ends) = Rebuild { aggregate, released: &released, keys, made: 0 }.node(plan)?;
     let shown = plan.schema().iter().zip(&ends).map(|((_, field), ends)| {
         let place = |column: &Column| plan.schema().index_of_column(column);
-        let interval = ends.as_ref().map(|(low, high)| Ok((place(low)?, place(high)?))).transpose().map_err(error_of)?;
+        let ends = ends.as_ref().filter(|_| !field.data_type().is_list());
+        let interval = ends.map(|(low, high)| Ok((place(low)?, place(high)?))).transpose().map_err(error_of)?;
         Ok(Shown { name: field.name().clone(), data_type: field.data_type().clone(), interval })
     });
     let shown = shown.collect::<Result<_, PlanError>>()?;

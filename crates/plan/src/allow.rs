@@ -55,7 +55,7 @@ fn refused(expr: &Expr, answers: bool) -> Option<PlanError> {
         | Expr::InList(_) => None,
         Expr::BinaryExpr(binary) if is_allowed(binary.op) => None,
         Expr::BinaryExpr(binary) => no(&format!("the operator {}", binary.op), "arithmetic, comparisons, AND, OR and || can be used"),
-        Expr::Like(like) if matches!(*like.pattern, Expr::Literal(..)) => None,
+        Expr::Like(like) if like.pattern.column_refs().is_empty() => None,
         Expr::Like(_) => no("LIKE with a pattern from a column", "write the pattern as a text"),
         Expr::ScalarFunction(function) => {
             let name = function.func.name();

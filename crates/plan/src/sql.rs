@@ -58,6 +58,7 @@ pub(crate) fn read(text: &str) -> Result<Written, PlanError> {
         }
     };
     let (mut query, explain) = query_of(statement)?;
+    alias::name(&mut query);
     let seen = visit_expressions_mut(&mut *query, contribution::encode);
     if let std::ops::ControlFlow::Break(error) = seen {
         return Err(error);

@@ -72,6 +72,14 @@ fn collect<'a>(
             collect(inner, &(size * &Rational::from(*more)), count, found)?;
         }
         PrivacyLoss::Subsampled { rate, inner } => sample(rate, inner, size, count, found)?,
+        // For several people at once there is no formula.
+        PrivacyLoss::Threshold { delta, inner } if *size == Rational::one() => {
+            collect(inner, size, count, found)?;
+            let kernel = approximate(&Rational::zero(), delta, size);
+            if !is_nothing(&kernel) {
+                found.push(Term { kernel, count: count.clone() });
+            }
+        }
         single => {
             let kernel = kernel(single, size).ok_or(single)?;
             if !is_nothing(&kernel) {

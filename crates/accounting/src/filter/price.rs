@@ -6,6 +6,7 @@
 //! | Laplace | ε | ε − (1 − e^−ε)·h/sinh h, h = 1/scale or 0 | as pure | α times that ρ or as pure |
 //! | bounded range | ε | ε²/8 or as pure | as pure | αε²/8 or as pure |
 //! | (ε, δ) | – | as pure, and δ | as pure, and δ | as pure, and δ |
+//! | threshold | – | as its noise, and δ | as its noise, and δ | as its noise, and δ |
 //! | zero-concentrated | – | ρ | – | αρ |
 //! | Gaussian | – | μ²/2 | μ² | αμ²/2 |
 //! | discrete Gaussian | – | Δ²/2v | Δ²/(v − 9/4), and δ = 2·10⁻¹⁸ per coordinate | αΔ²/2v |

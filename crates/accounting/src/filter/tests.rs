@@ -132,6 +132,9 @@ fn prices_are_the_ones_in_the_table() {
         price(&gaussian, "discrete_gaussian(variance=25, sensitivity=1, dimensions=4)").delta.to_f64(),
         8e-18
     );
+    let threshold = "threshold(delta=1e-9, gaussian(variance=25, sensitivity=1))*2";
+    near(one(&zcdp, threshold), 0.04);
+    assert_eq!(price(&zcdp, threshold).delta.to_f64(), 2e-9);
     let Measure::Renyi(order) = price(&renyi, "zcdp(0.01)").values[2].0 else { panic!() };
     near(price(&renyi, "zcdp(0.01)").values[2].1.to_f64(), 0.01 * f64::from(order));
 }
@@ -257,6 +260,8 @@ fn what_a_filter_cannot_price_is_refused_by_name() {
         assert!(code(&zcdp, text).is_ok() && code(&renyi, text).is_ok(), "{text}");
     }
     assert_eq!(code(&gaussian, "zcdp(0.1)"), Err("accounting.filter.unpriced"));
+    let several = "group(size=2, threshold(delta=1e-9, gaussian(sigma=10)))";
+    assert_eq!(code(&zcdp, several), Err("accounting.filter.unpriced"));
     let narrow = "discrete_gaussian(variance=2, sensitivity=1, dimensions=4)";
     let refusal = gaussian.price(&loss(narrow)).unwrap_err();
     assert_eq!(

@@ -87,8 +87,8 @@ fn readable(cell: &Cell) -> (String, String) {
     let Some(value) = cell.value.as_f64() else { return (plain(&cell.value), format!("{low} … {high}")) };
     let (below, above) = (value - low, high - value);
     let wide = below.max(above);
-    let places = if wide > 0.0 { (1 - wide.log10().floor() as i32).clamp(0, 12) as usize } else { 0 };
     let whole = cell.value.is_i64() || cell.value.is_u64();
+    let places = if wide > 0.0 && !whole { (1 - wide.log10().floor() as i32).clamp(0, 12) as usize } else { 0 };
     let shown = if whole { cell.value.to_string() } else { format!("{value:.places$}") };
     let even = (below - above).abs() <= 0.05 * wide;
     let around = if even { format!("± {wide:.places$}") } else { format!("{low:.places$} … {high:.places$}") };

@@ -93,9 +93,7 @@ impl Embedded {
                 Ok(Arc::new(StreamingTable::try_new(schema.clone(), files.into_iter().map(file).collect())?))
             }
             Format::Parquet => {
-                let options = ListingOptions::new(Arc::new(ParquetFormat::default()))
-                    .with_target_partitions(self.cores)
-                    .with_collect_stat(false);
+                let options = ListingOptions::new(Arc::new(ParquetFormat::default()));
                 let url = |path: &PathBuf| ListingTableUrl::parse(std::path::absolute(path)?.to_string_lossy());
                 let urls = files.iter().map(url).collect::<Result<Vec<_>>>()?;
                 let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options);

@@ -1,13 +1,27 @@
-//! `DP_INTERVAL_LOW(n)`, where `n` is another column of the same SELECT: the name is replaced by what it stands for.
+//! Names of the outermost SELECT: an expression without one is called as it is written, and `DP_INTERVAL_LOW(n)`, where `n` is another
+//! column, is replaced by what `n` stands for.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem, SetExpr, visit_expressions_mut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, SelectItem, SetExpr, visit_expressions_mut,
 };
 
 use crate::interval;
+
+/// Names what has no name, as people wrote it.
+pub(super) fn name(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+        {
+            let alias = Ident::with_quote('"', expr.to_string());
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+    }
+}
 
 /// Replaces the names in the outermost SELECT and its ORDER BY.
 pub(super) fn resolve(query: &mut Query) {

@@ -1,0 +1,211 @@
+//! Questions from SQL to release, over small files in a folder of their own.
+
+#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
+
+use std::path::Path;
+
+use demur_engine::{Answer, Ask, Embedded, Engine, EngineError, Project, Quote, Table, verify};
+use demur_ledger::{BudgetName, Location, Options};
+use serde_json::Value;
+
+/// A folder with a CSV file and a catalog.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(csv: &str, unit: &str, limits: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("t.csv"), csv).unwrap();
+        let catalog = format!(
+            "[budget]\nname = \"t\"\nepsilon = 100000\ndelta = 0.001\nmax_epsilon_per_question = 5000\n\
+             [tables.t]\nfiles = \"t.csv\"\nunit = \"{unit}\"\n{limits}\n[tables.t.columns]\nid = {{ type = \"int64\" }}\n\
+             k = {{ type = \"string\" }}\np = {{ type = \"string\", values = [\"a\", \"b\"] }}\nx = {{ type = \"int64\", low = 0, high = 100 }}\n\
+             r = {{ type = \"float64\", low = -1, high = 10 }}\n"
+        );
+        std::fs::write(folder.path().join("demur.toml"), catalog).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn engine(&self, project: &Project) -> Engine {
+        let location = Location::Sqlite(self.path().join(".demur/ledger.db"));
+        Engine::for_project(project, &location, Options::default()).unwrap()
+    }
+
+    fn ask(&self, sql: &str, epsilon: &str) -> Result<Answer, EngineError> {
+        let project = Project::open(self.path())?;
+        let ask = Ask {
+            sql: sql.to_owned(),
+            epsilon: Some(epsilon.to_owned()),
+            delta: Some("1e-6".to_owned()),
+            requester: "test".to_owned(),
+            ..Ask::default()
+        };
+        let quote = Quote::make(&project, &ask)?;
+        self.engine(&project).query(&project, &ask, &quote, &Embedded::new(self.path())?)
+    }
+
+    /// The answer at an ε so large that noise is next to nothing.
+    fn nearly_exact(&self, sql: &str) -> Vec<Vec<Value>> {
+        let answer = self.ask(sql, "2000").unwrap_or_else(|error| unreachable!("{sql}: {error}"));
+        let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
+        table.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.value).collect()).collect()
+    }
+
+    fn releases(&self) -> u64 {
+        let project = Project::open(self.path()).unwrap();
+        let book = self.engine(&project).ledger().book().unwrap();
+        book.budget(&BudgetName::whole("t")).unwrap().releases
+    }
+}
+
+const SMALL: &str = "id,k,p,x,r\n1,u,a,10,1.5\n1,u,a,20,2.5\n2,u,b,30,\n3,v,a,500,NaN\n4,v,c,-5,1e400\n";
+
+fn near(value: &Value, expected: f64) -> bool {
+    value.as_f64().is_some_and(|value| (value - expected).abs() < 0.51)
+}
+
+#[test]
+fn sums_counts_and_means_are_those_of_clamped_values() {
+    let folder = Folder::new(SMALL, "row", "");
+    let rows = folder.nearly_exact("SELECT COUNT(*), COUNT(r), SUM(x), AVG(x), SUM(r) FROM t");
+    let [count, present, sum, mean, reals] = rows[0].as_slice() else { unreachable!("{rows:?}") };
+    assert!(near(count, 5.0), "{rows:?}");
+    // NULL and NaN are not there; what is too large for a double is infinite, and clamped.
+    assert!(near(present, 3.0), "{rows:?}");
+    assert!(near(sum, 160.0), "{rows:?}");
+    assert!(near(mean, 32.0), "{rows:?}");
+    assert!(near(reals, 14.0), "{rows:?}");
+}
+
+#[test]
+fn public_keys_answer_even_when_empty_and_others_are_left_out() {
+    let folder = Folder::new("id,k,p,x,r\n1,u,a,1,\n2,u,c,1,\n", "row", "");
+    let rows = folder.nearly_exact("SELECT p, COUNT(*) AS n FROM t GROUP BY p");
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(rows[0][0] == "a" && near(&rows[0][1], 1.0) && rows[1][0] == "b" && near(&rows[1][1], 0.0), "{rows:?}");
+}
+
+#[test]
+fn an_empty_table_answers() {
+    let folder = Folder::new("id,k,p,x,r\n", "id", "");
+    let rows = folder.nearly_exact("SELECT COUNT(*), SUM(x), AVG(x), MEDIAN(x) FROM t");
+    assert!(near(&rows[0][0], 0.0) && near(&rows[0][1], 0.0), "{rows:?}");
+    assert!(folder.nearly_exact("SELECT k, COUNT(*) FROM t GROUP BY k").is_empty());
+}
+
+#[test]
+fn an_all_null_column_answers() {
+    let folder = Folder::new("id,k,p,x,r\n1,,,,\n2,,,,\n", "id", "");
+    let rows = folder.nearly_exact("SELECT COUNT(x), SUM(x), COUNT(*) FROM t");
+    assert!(near(&rows[0][0], 0.0) && near(&rows[0][1], 0.0) && near(&rows[0][2], 2.0), "{rows:?}");
+}
+
+#[test]
+fn a_csv_cell_that_does_not_parse_is_null() {
+    let folder = Folder::new("id,k,p,x,r\n1,u,a,seven,x\n2,u,a\n3,u,a,4,5,6,7\n\"4\",\"u\n\",a,\"9\",1\n", "row", "");
+    let rows = folder.nearly_exact("SELECT COUNT(*), COUNT(x), SUM(x) FROM t");
+    assert!(near(&rows[0][0], 4.0) && near(&rows[0][1], 2.0) && near(&rows[0][2], 13.0), "{rows:?}");
+}
+
+#[test]
+fn one_user_with_100_000_rows_counts_as_few() {
+    let mut csv = "id,k,p,x,r\n".to_owned();
+    (0..100_000).for_each(|_| csv.push_str("1,u,a,100,\n"));
+    csv.push_str("2,u,a,1,\n");
+    let folder = Folder::new(&csv, "id", "max_rows_per_group = 3");
+    let rows = folder.nearly_exact("SELECT COUNT(*), SUM(x), COUNT(DISTINCT id) FROM t");
+    assert!(near(&rows[0][0], 4.0) && near(&rows[0][1], 301.0) && near(&rows[0][2], 2.0), "{rows:?}");
+}
+
+#[test]
+fn a_division_by_zero_and_an_overflow_are_null() {
+    let folder = Folder::new(SMALL, "row", "");
+    let sql = "SELECT COUNT(1 / (x - 10)), COUNT(x % (x - 20)), COUNT(x * 9223372036854775807), COUNT(CAST(k AS INT)), COUNT(*) FROM t";
+    let rows = folder.nearly_exact(sql);
+    let counts: Vec<_> = rows[0].iter().map(|value| value.as_f64().unwrap().round()).collect();
+    assert_eq!(counts, [4.0, 4.0, 0.0, 0.0, 5.0]);
+}
+
+#[test]
+fn keys_that_few_have_are_not_shown() {
+    let mut csv = "id,k,p,x,r\n".to_owned();
+    (0..500).for_each(|id| csv.push_str(&format!("{id},many,a,1,\n")));
+    csv.push_str("999,secret,a,1,\n");
+    let folder = Folder::new(&csv, "id", "");
+    let answer = folder.ask("SELECT k, COUNT(*) AS n FROM t GROUP BY k", "1").unwrap();
+    let text = answer.certificate.text().unwrap();
+    assert!(text.contains("many") && !text.contains("secret"), "{text}");
+}
+
+#[test]
+fn the_same_question_is_answered_from_the_ledger() {
+    let folder = Folder::new(SMALL, "row", "");
+    let first = folder.ask("SELECT COUNT(*) FROM t", "1").unwrap();
+    let again = folder.ask("select  count(*)\nfrom t", "1").unwrap();
+    assert!(!first.replayed);
+    assert_eq!(first.certificate.released, again.certificate.released);
+    assert!(again.replayed, "spelling made a difference");
+    assert!(!folder.ask("SELECT COUNT(*) FROM t", "2").unwrap().replayed);
+    assert_eq!(folder.releases(), 2);
+}
+
+#[test]
+fn a_refusal_charges_nothing() {
+    let folder = Folder::new(SMALL, "row", "");
+    let project = Project::open(folder.path()).unwrap();
+    let before = folder.engine(&project).ledger().book().unwrap().head();
+    for (sql, epsilon, code) in [
+        ("SELECT MAX(x) FROM t", "1", "plan.function"),
+        ("SELECT COUNT(*) FROM t", "1e20", "engine.policy"),
+        ("SELECT COUNT(*) FROM t", "-1", "core.epsilon"),
+        ("SELECT COUNT(*) FROM t", "0", "engine.guarantee"),
+        ("SELECT COUNT(*) FROM t", "NaN", "core.epsilon"),
+    ] {
+        let error = folder.ask(sql, epsilon).err().unwrap();
+        assert!(error.code() == code || code == "core.epsilon", "{sql} at {epsilon}: {} {error}", error.code());
+    }
+    assert_eq!(folder.engine(&project).ledger().book().unwrap().head(), before);
+}
+
+#[test]
+fn a_release_can_be_verified() {
+    let folder = Folder::new(SMALL, "id", "max_groups_per_unit = 2");
+    let answer = folder.ask("SELECT p, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY p", "1").unwrap();
+    let location = Location::Sqlite(folder.path().join(".demur/ledger.db"));
+    let verdict = verify(answer.certificate.text().unwrap().as_bytes(), Some(&location), None).unwrap();
+    assert!(verdict.is_good(), "{verdict:?}");
+}
+
+#[test]
+fn what_is_done_with_answers_costs_nothing_and_keeps_their_order() {
+    let folder = Folder::new(SMALL, "row", "");
+    let sql = "SELECT p, COUNT(*) AS n, COUNT(*) * 2 + 1 AS twice, DP_INTERVAL_LOW(n) AS low FROM t GROUP BY p HAVING n > -100 ORDER BY p DESC LIMIT 1";
+    let rows = folder.nearly_exact(sql);
+    assert_eq!(rows.len(), 1);
+    assert!(rows[0][0] == "b" && near(&rows[0][2], 3.0), "{rows:?}");
+    assert!(rows[0][3].as_f64().unwrap() <= rows[0][1].as_f64().unwrap());
+}
+
+/// 95 % intervals hold: of 400 answers about 380 contain the truth; fewer than 355 have a chance below 1e-5 if the intervals are right.
+/// Intervals that hold in 85 of 100 cases are caught with probability 0.999.
+#[test]
+fn intervals_hold_as_often_as_they_say() {
+    let mut csv = "id,k,p,x,r\n".to_owned();
+    (0..200).for_each(|id| csv.push_str(&format!("{id},u,a,{},{}\n", id % 100, f64::from(id % 10))));
+    let folder = Folder::new(&csv, "id", "");
+    let truths = [200.0, 9900.0, 49.5, 4.5];
+    let mut inside = 0;
+    for round in 0..100 {
+        let sql = format!("SELECT COUNT(*), SUM(x), AVG(x), AVG(r) FROM t WHERE id < {}", 1000 + round);
+        let answer = folder.ask(&sql, "1").unwrap();
+        let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
+        for (cell, truth) in table.rows[0].iter().zip(truths) {
+            let (low, high) = cell.interval.unwrap();
+            inside += u32::from(low <= truth && truth <= high);
+        }
+    }
+    assert!(inside >= 355, "{inside} of 400 intervals hold");
+}
