@@ -142,10 +142,9 @@ pub(crate) fn there(array: &ArrayRef) -> Option<NullBuffer> {
     if !native.is_float() {
         return nulls;
     }
-    let mut floats = Vec::with_capacity(array.len());
-    floats_into(&array.to_data(), native, &mut floats);
-    let numbers = NullBuffer::from(floats.iter().map(|value| !value.is_nan()).collect::<Vec<bool>>());
-    NullBuffer::union(nulls.as_ref(), Some(&numbers))
+    let mut numbers = Vec::with_capacity(array.len());
+    floats(&array.to_data(), native, |value| numbers.push(!value.is_nan()));
+    NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::from(numbers)))
 }
 
 /// Which values are not NULL. None means all.
@@ -157,19 +156,18 @@ pub(crate) fn nulls(array: &ArrayRef) -> Option<NullBuffer> {
 pub(crate) fn words_into(array: &ArrayRef, native: Native, words: &mut Vec<u64>) {
     let data = array.to_data();
     words.clear();
+    words.reserve(array.len());
     match native {
         Native::F16 | Native::F32 | Native::F64 => {
-            let mut floats = Vec::with_capacity(array.len());
-            floats_into(&data, native, &mut floats);
-            words.extend(floats.into_iter().map(|value| {
-                if value.is_nan() {
+            floats(&data, native, |value| {
+                words.push(if value.is_nan() {
                     f64::NAN.to_bits() & !(1 << 63)
                 } else if value == 0.0 {
                     0
                 } else {
                     value.to_bits()
-                }
-            }));
+                });
+            });
         }
         Native::U64 => words.extend_from_slice(values::<u64>(&data)),
         _ => integers(array, &data, native, |value| words.push(value as u64)),
@@ -199,15 +197,13 @@ pub(crate) fn integers(array: &ArrayRef, data: &ArrayData, native: Native, mut t
 }
 
 /// The values of a float column in their order.
-pub(crate) fn floats_into(data: &ArrayData, native: Native, floats: &mut Vec<f64>) {
+#[inline]
+pub(crate) fn floats(data: &ArrayData, native: Native, mut take: impl FnMut(f64)) {
+    type Half = <Float16Type as ArrowPrimitiveType>::Native;
     match native {
-        Native::F16 => {
-            floats.extend(
-                values::<<Float16Type as ArrowPrimitiveType>::Native>(data).iter().map(|v| v.to_f64()),
-            );
-        }
-        Native::F32 => floats.extend(values::<f32>(data).iter().map(|&value| f64::from(value))),
-        Native::F64 => floats.extend_from_slice(values::<f64>(data)),
+        Native::F16 => values::<Half>(data).iter().for_each(|value| take(value.to_f64())),
+        Native::F32 => values::<f32>(data).iter().for_each(|&value| take(f64::from(value))),
+        Native::F64 => values::<f64>(data).iter().for_each(|&value| take(value)),
         _ => {}
     }
 }

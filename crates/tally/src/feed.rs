@@ -194,9 +194,15 @@ impl Scatter {
         shared: &Shared,
     ) -> Result<(), TallyError> {
         let chunk = &mut self.chunks[shelf];
-        chunk.words.push(unit);
-        chunk.words.push(u64::from(reader.groups[row]));
-        chunk.words.extend(reader.sources.iter().map(|source| source[row] as u64));
+        let group = u64::from(reader.groups[row]);
+        match &reader.sources[..] {
+            [] => chunk.words.extend_from_slice(&[unit, group]),
+            [one] => chunk.words.extend_from_slice(&[unit, group, one[row] as u64]),
+            sources => {
+                chunk.words.extend_from_slice(&[unit, group]);
+                chunk.words.extend(sources.iter().map(|source| source[row] as u64));
+            }
+        }
         if chunk.words.len() + row_width(&shared.layout) > CHUNK_WORDS || chunk.text.len() > CHUNK_TEXT {
             self.flush(shelf, shared)?;
         }

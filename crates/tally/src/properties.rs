@@ -138,8 +138,21 @@ fn aim(measure: Measure, at: usize, exponent: i32, inputs: &[Column]) -> Measure
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
-    let shape = (any::<bool>(), 0usize..4, 0usize..4, 0usize..40);
-    let case = shape.prop_flat_map(|(has_unit, keys, inputs, rows)| {
+    (any::<bool>(), 0usize..4, 0usize..4, 0usize..40).prop_flat_map(any_case_of)
+}
+
+/// Few units with many groups each.
+fn any_case_of_many_groups() -> impl Strategy<Value = Case> {
+    let case = (Just(true), Just(3usize), 0usize..3, 300usize..900).prop_flat_map(any_case_of);
+    (case, 1usize..3, 28u32..44).prop_map(|(mut case, units, groups_per_unit)| {
+        case.columns[0].picks.iter_mut().for_each(|pick| *pick = pick.map(|pick| pick % units));
+        case.spec.groups_per_unit = groups_per_unit;
+        case
+    })
+}
+
+fn any_case_of(shape: (bool, usize, usize, usize)) -> impl Strategy<Value = Case> {
+    let case = Just(shape).prop_flat_map(|(has_unit, keys, inputs, rows)| {
         let columns = prop::collection::vec(any_column(rows), usize::from(has_unit) + keys + inputs);
         let measures = prop::collection::vec((any_measure(), 0usize..8, -3i32..4), 0..5);
         let mask = prop_oneof![Just(u64::MAX), Just(1), Just(0)];
@@ -229,6 +242,16 @@ proptest! {
         let turned: Vec<usize> = (0..case.rows).rev().map(|row| (row + by) % case.rows).collect();
         let columns = case.columns.iter().map(|column| column.rows(&turned)).collect();
         assert_same(&tally(&Case { columns, ..case.clone() }, &[7, 21], feeds), &case.tally())?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn units_with_many_groups_keep_the_smallest(case in any_case_of_many_groups(), feeds in 1usize..4) {
+        let expected = reference::tally(&case.spec, &case.columns, case.rows, &case.secret());
+        assert_same(&tally(&case, &[50, 200, 400], feeds), &expected)?;
     }
 }
 

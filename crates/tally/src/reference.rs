@@ -14,6 +14,9 @@ use crate::tally::Tally;
 /// The rows of a group of a unit.
 type Rows = Vec<usize>;
 
+/// The units of a group, its measures, and one of its rows.
+type Group = (u64, Vec<Vec<i128>>, usize);
+
 /// Tallies the columns of a table.
 pub(crate) fn tally(spec: &Spec, columns: &[Column], rows: usize, secret: &Secret) -> Tally {
     let reference = Reference { spec, columns, secret };
@@ -22,7 +25,7 @@ pub(crate) fn tally(spec: &Spec, columns: &[Column], rows: usize, secret: &Secre
         let unit = if spec.has_unit { columns[0].value(row) } else { Value::Int(row as i128) };
         units.entry(unit).or_default().entry(reference.group(row)).or_default().push(row);
     }
-    let mut groups: BTreeMap<Vec<Value>, (u64, Vec<Vec<i128>>, usize)> = BTreeMap::new();
+    let mut groups: BTreeMap<Vec<Value>, Group> = BTreeMap::new();
     if spec.keys == 0 {
         groups.insert(Vec::new(), (0, reference.nothing(), 0));
     }
@@ -68,7 +71,7 @@ impl Reference<'_> {
         self.spec.measures.iter().map(|measure| vec![0; measure.cells()]).collect()
     }
 
-    fn write(&self, groups: BTreeMap<Vec<Value>, (u64, Vec<Vec<i128>>, usize)>, rows: usize) -> Tally {
+    fn write(&self, groups: BTreeMap<Vec<Value>, Group>, rows: usize) -> Tally {
         let firsts: Vec<usize> = groups.values().map(|group| group.2).collect();
         let groups: Vec<_> = groups.into_values().collect();
         let measures = 0..self.spec.measures.len();

@@ -8,9 +8,10 @@
 //! exactly. Nothing else is done in floating point.
 
 use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, i256};
 
-use crate::column::{Kind, floats_into, integers, kind, nulls, plain, plain_type, there};
+use crate::column::{Kind, floats, integers, kind, nulls, plain, plain_type, there};
 use crate::error::TallyError;
 use crate::spec::{Bounds, Step};
 
@@ -47,14 +48,13 @@ pub(crate) fn steps_into(
 ) -> Result<(), TallyError> {
     let array = plain(array)?;
     let first = steps.len();
+    steps.reserve(array.len());
     let data = array.to_data();
     match (kind(array.data_type()), array.data_type(), step) {
         (Some(Kind::Nothing), ..) => steps.resize(first + array.len(), ABSENT),
         (Some(Kind::Word(native)), _, Step::Binary(exponent)) => {
-            let mut floats = Vec::with_capacity(array.len());
-            floats_into(&data, native, &mut floats);
             let scale = power_of_two(-exponent);
-            steps.extend(floats.into_iter().map(|value| float_steps(value, scale, bounds)));
+            floats(&data, native, |value| steps.push(float_steps(value, scale, bounds)));
         }
         (Some(Kind::Word(native)), ..) => {
             integers(&array, &data, native, |value| steps.push(value.clamp(bounds.low, bounds.high)));
@@ -96,9 +96,13 @@ fn strike_nulls(array: &ArrayRef, steps: &mut [i64]) {
     }
 }
 
-fn strike(valid: &arrow::buffer::NullBuffer, steps: &mut [i64]) {
-    for (steps, valid) in steps.iter_mut().zip(valid.inner()) {
-        *steps = if valid { *steps } else { ABSENT };
+fn strike(valid: &NullBuffer, steps: &mut [i64]) {
+    for (steps, bits) in steps.chunks_mut(64).zip(valid.inner().bit_chunks().iter_padded()) {
+        if bits != u64::MAX {
+            for (at, steps) in steps.iter_mut().enumerate() {
+                *steps = if bits >> at & 1 == 1 { *steps } else { ABSENT };
+            }
+        }
     }
 }
 

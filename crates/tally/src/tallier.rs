@@ -196,3 +196,208 @@ fn cells(part: &Part, width: usize, order: &[(u64, u32)], place: &[u32]) -> Resu
     }
     Ok(numbers)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Bounds, Measure, Step};
+    use arrow::array::{
+        ArrayRef, AsArray, DictionaryArray, Int64Array, NullArray, RecordBatch, StringArray, UInt8Array,
+    };
+    use arrow::datatypes::{DataType, Field, Int64Type};
+
+    const ROW: Bounds = Bounds { low: -10, high: 10 };
+    const UNIT: Bounds = Bounds { low: -100, high: 100 };
+
+    fn spec(has_unit: bool, keys: usize, measures: Vec<Measure>) -> Spec {
+        let inputs = usize::from(measures.iter().any(|measure| measure.input().is_some()));
+        Spec { has_unit, keys, inputs, groups_per_unit: 3, measures }
+    }
+
+    fn sum() -> Measure {
+        Measure::Sum { input: 0, step: Step::One, row: ROW, unit: UNIT }
+    }
+
+    fn count() -> Measure {
+        Measure::Count { input: None, most: 1000 }
+    }
+
+    fn batch(columns: Vec<ArrayRef>) -> RecordBatch {
+        RecordBatch::try_from_iter(
+            columns.into_iter().enumerate().map(|(at, column)| (at.to_string(), column)),
+        )
+        .unwrap()
+    }
+
+    fn integers(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(values))
+    }
+
+    /// Each batch goes to the next of several feeds on threads of their own.
+    fn tally(spec: Spec, batches: &[RecordBatch], feeds: usize) -> Tally {
+        let tallier = Tallier::new(spec, batches[0].schema_ref(), [3, 4], feeds).unwrap();
+        thread::scope(|scope| {
+            for first in 0..feeds {
+                let mut feed = tallier.feed().unwrap();
+                scope.spawn(move || {
+                    batches.iter().skip(first).step_by(feeds).for_each(|batch| feed.push(batch).unwrap());
+                    feed.finish().unwrap();
+                });
+            }
+        });
+        tallier.finish().unwrap()
+    }
+
+    #[test]
+    fn without_rows_there_is_no_group_unless_there_are_no_keys() {
+        for (has_unit, keys) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+            let spec = spec(has_unit, keys, vec![count(), sum()]);
+            let fields: Vec<_> =
+                (0..spec.columns()).map(|at| Field::new(at.to_string(), DataType::Int64, true)).collect();
+            let schema = Arc::new(Schema::new(fields));
+            for push in [false, true] {
+                let tallier = Tallier::new(spec.clone(), &schema, [1, 2], 1).unwrap();
+                let mut feed = tallier.feed().unwrap();
+                if push {
+                    feed.push(&RecordBatch::new_empty(schema.clone())).unwrap();
+                }
+                feed.finish().unwrap();
+                let tally = tallier.finish().unwrap();
+                assert_eq!(tally.units, vec![0; 1 - keys]);
+                assert_eq!(tally.measures, vec![vec![0; 1 - keys]; 2]);
+                assert_eq!((tally.keys.len(), tally.rows_read), (keys, 0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_tally_without_feeds_is_that_of_no_rows() {
+        let schema = Schema::new(vec![Field::new("unit", DataType::Utf8, true)]);
+        let tally = Tallier::new(spec(true, 0, vec![count()]), &schema, [1, 2], 4).unwrap().finish().unwrap();
+        assert_eq!((tally.units, tally.measures), (vec![0], vec![vec![0]]));
+    }
+
+    #[test]
+    fn a_hundred_thousand_rows_of_one_unit_count_as_one_unit() {
+        let rows = 100_000;
+        let columns =
+            vec![integers((0..rows).map(|_| 7)), integers((0..rows).map(|row| row % 50)), integers(0..rows)];
+        let whole = batch(columns);
+        let batches: Vec<_> =
+            (0..rows as usize).step_by(1000).map(|start| whole.slice(start, 1000)).collect();
+        let tally = tally(spec(true, 1, vec![count(), sum()]), &batches, 3);
+        assert_eq!(tally.units, [1, 1, 1]);
+        assert_eq!(tally.measures, [[1000; 3], [100; 3]]);
+        assert_eq!(tally.rows_read, 100_000);
+    }
+
+    #[test]
+    fn a_million_groups_on_four_threads() {
+        let rows = 1_000_000i64;
+        let columns = vec![integers((0..rows).map(|row| row * 7 % rows)), integers(0..rows)];
+        let whole = batch(columns);
+        let batches: Vec<_> = (0..rows as usize)
+            .step_by(8192)
+            .map(|start| whole.slice(start, 8192.min(rows as usize - start)))
+            .collect();
+        for has_unit in [false, true] {
+            let mut spec = spec(has_unit, 1, vec![Measure::Count { input: None, most: 5 }]);
+            spec.inputs = usize::from(!has_unit);
+            let tally = tally(spec, &batches, 4);
+            assert_eq!(tally.units, vec![1; rows as usize]);
+            assert!(tally.keys[0].as_primitive::<Int64Type>().values().iter().copied().eq(0..rows));
+        }
+    }
+
+    #[test]
+    fn dictionaries_that_change_between_batches_mean_their_values() {
+        let coded = |names: &[&str], picks: Vec<u8>| -> RecordBatch {
+            let values: ArrayRef = Arc::new(StringArray::from(names.to_vec()));
+            batch(vec![Arc::new(DictionaryArray::new(UInt8Array::from(picks), values))])
+        };
+        let many: Vec<String> = (0..200).map(|name| format!("unused {name}")).chain(["b".into()]).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let batches = [
+            coded(&["a", "b"], vec![0, 1, 1]),
+            coded(&["b", "a", "a"], vec![0, 1, 2]),
+            coded(&many, vec![200]),
+        ];
+        let tally = tally(spec(false, 1, vec![count()]), &batches, 1);
+        assert_eq!(tally.keys[0].as_string::<i32>(), &StringArray::from(vec!["a", "b"]));
+        assert_eq!(tally.units, [3, 4]);
+    }
+
+    #[test]
+    fn columns_of_nothing_but_null_are_one_unit_one_group_and_no_value() {
+        let nothing: ArrayRef = Arc::new(NullArray::new(5));
+        let measures = vec![
+            count(),
+            sum(),
+            Measure::Count { input: Some(0), most: 9 },
+            Measure::Distinct { input: 0, most: 9 },
+        ];
+        let tally =
+            tally(spec(true, 1, measures), &[batch(vec![nothing.clone(), nothing.clone(), nothing])], 1);
+        assert_eq!(tally.units, [1]);
+        assert_eq!(tally.measures, [[5], [0], [0], [0]]);
+    }
+
+    #[test]
+    fn a_unit_that_is_null_is_not_the_unit_zero() {
+        let units: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(0), None, Some(0)]));
+        let tally =
+            tally(spec(true, 0, vec![Measure::Count { input: None, most: 1 }]), &[batch(vec![units])], 1);
+        assert_eq!((tally.units, tally.measures), (vec![2], vec![vec![2]]));
+    }
+
+    #[test]
+    fn a_feed_that_was_not_finished_leaves_no_tally() {
+        let whole = batch(vec![integers(0..3)]);
+        let tallier = || Tallier::new(spec(false, 1, Vec::new()), whole.schema_ref(), [1, 2], 1).unwrap();
+        let dropped = tallier();
+        drop(dropped.feed().unwrap());
+        assert_eq!(dropped.finish().unwrap_err().code(), "tally.unfinished");
+        let open = tallier();
+        let mut feed = open.feed().unwrap();
+        assert_eq!(open.finish().unwrap_err().code(), "tally.unfinished");
+        let wrong = batch(vec![Arc::new(StringArray::from(vec!["x"]))]);
+        let text = feed.push(&wrong).unwrap_err().to_string();
+        assert_eq!(text, "column 0 of a batch has type Utf8, not Int64");
+        assert_eq!(feed.push(&whole).unwrap_err().code(), "tally.unfinished");
+        assert_eq!(feed.finish().unwrap_err().code(), "tally.unfinished");
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_refused_before_any_row() {
+        let refuse = |spec: Spec, data_type: DataType| {
+            let fields: Vec<_> =
+                (0..spec.columns()).map(|at| Field::new(at.to_string(), data_type.clone(), true)).collect();
+            Tallier::new(spec, &Schema::new(fields), [1, 2], 1).unwrap_err().to_string()
+        };
+        let binary = Measure::Sum { input: 0, step: Step::Binary(0), row: ROW, unit: UNIT };
+        let list = DataType::new_list(DataType::Int64, true);
+        assert_eq!(
+            refuse(spec(false, 0, vec![sum()]), DataType::Utf8),
+            "column 0 has type Utf8, which cannot serve as a number in steps of One"
+        );
+        assert_eq!(
+            refuse(spec(true, 1, vec![binary]), DataType::Int64),
+            "column 2 has type Int64, which cannot serve as a number in steps of Binary(0)"
+        );
+        assert_eq!(
+            refuse(spec(true, 0, Vec::new()), list.clone()),
+            "column 0 has type List(Int64), which cannot serve as a unit"
+        );
+        assert_eq!(
+            refuse(spec(false, 1, Vec::new()), list),
+            "column 0 has type List(Int64), which cannot serve as a key"
+        );
+        let above = Measure::Sum { input: 0, step: Step::One, row: ROW, unit: Bounds { low: 1, high: 2 } };
+        assert_eq!(
+            refuse(spec(false, 0, vec![above]), DataType::Int64),
+            "measure 0: the bounds of a unit's sum do not hold 0"
+        );
+        let none = Spec { groups_per_unit: 0, ..spec(true, 1, Vec::new()) };
+        assert_eq!(refuse(none, DataType::Int64), "groups_per_unit is 0, so nothing would be counted");
+    }
+}
