@@ -73,7 +73,7 @@ impl Cells {
         let (noises, rule) = pricing.into_parts();
         let whole = |numbers: &Vec<i128>| match keys.len() {
             0 => numbers.is_empty(),
-            groups => numbers.len() % groups == 0,
+            groups => numbers.len().is_multiple_of(groups),
         };
         let one_each = rule.as_ref().and_then(KeyRule::reuse).and_then(|index| values.get(index));
         let fits = units.len() == keys.len()
