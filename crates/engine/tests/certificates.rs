@@ -152,7 +152,7 @@ fn a_promise_that_does_not_follow_is_found_even_when_it_is_signed() {
     let mut false_loss = honest.clone();
     false_loss.loss = "discrete_laplace(scale=8)".parse().unwrap();
     let mut false_values = honest;
-    false_values.released = vec!["1000".into()];
+    false_values.released = vec!["1000000".into()];
     let failures = |certificate: &demur_engine::Certificate, ledger: bool| -> Vec<String> {
         let location = ledger.then_some(&house.location);
         let verdict = verify(certificate.text().unwrap().as_bytes(), location, None).unwrap();

@@ -541,7 +541,7 @@ fn widely_truncated(scale: &Rational, bound: &Rational, moved: &Rational) -> Pie
     let outermost = libm::exp(-(tau + 1.0) * t);
     let outside =
         outermost * libm::expm1((&shift / scale).to_f64()) / (1.0 + libm::exp(-t) - 2.0 * outermost);
-    if shift > *bound || !(outside < 1.0) {
+    if shift > *bound || outside.is_nan() || outside >= 1.0 {
         return Pieces { infinite: 1.0, ..Pieces::default() };
     }
     let outside = Rational::try_from(outside * (1.0 + 1e-12)).unwrap_or_else(|_| Rational::one());
@@ -598,4 +598,38 @@ fn discrete_gaussian(
         ));
     }
     Ok(Base::Gaussian { mu_squared: l2_squared / &smoothed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn q(text: &str) -> Rational {
+        text.parse().unwrap()
+    }
+
+    /// An answer that moves by 1 has the same law whichever way it is written.
+    #[test]
+    fn a_wide_bound_changes_nothing_for_an_answer_that_moves_by_one() {
+        for (scale, bound) in [("3", 40), ("1/2", 9), ("250", 3000)] {
+            let summed = truncated_discrete_laplace(&q(scale), bound, 1);
+            let formula = widely_truncated(&q(scale), &Rational::from(bound), &Rational::one());
+            assert!((formula.infinite / summed.infinite - 1.0).abs() < 1e-10, "{scale}");
+            assert!(formula.infinite >= summed.infinite);
+            let top = |pieces: &Pieces| pieces.atoms.iter().map(|atom| atom.probability).fold(0.0, f64::max);
+            assert!((top(&summed) - top(&formula)).abs() < 1e-10, "{scale}");
+        }
+        assert_eq!(widely_truncated(&q("3"), &q("70000"), &q("70001")).infinite, 1.0);
+    }
+
+    #[test]
+    fn answers_that_move_far_are_the_worst_with_their_epsilon() {
+        let loss = PrivacyLoss::DiscreteLaplace { scale: q("1e6"), sensitivity: q("500000") };
+        let account = crate::Account::of(&loss.repeat(3)).unwrap();
+        assert_eq!(account.epsilon(&Rational::zero()).unwrap().bounds.upper, 1.5);
+        let worst = crate::Account::of(&"pure(0.5)*3".parse().unwrap()).unwrap();
+        let delta = |account: &crate::Account| account.delta(&q("1.2")).unwrap().bounds.upper;
+        assert_eq!(delta(&account), delta(&worst));
+        assert_eq!(account.delta(&q("1.2")).unwrap().bounds.lower, 0.0);
+    }
 }

@@ -163,6 +163,15 @@ fn a_price_is_found_at_once() {
             };
             let runs: Vec<_> = (0..20).map(|_| once()).collect();
             println!("{groups} {keys:?}: {:?}", runs.iter().min_by_key(|run| run.1).unwrap());
+            for preference in [Preference::Laplace, Preference::Gaussian] {
+                let wish = Wish { preference, ..wish.clone() };
+                let once = || {
+                    let start = Instant::now();
+                    (wish.best_draft().unwrap().name(), start.elapsed())
+                };
+                let runs: Vec<_> = (0..20).map(|_| once()).collect();
+                println!("  draft {preference:?}: {:?}", runs.iter().min_by_key(|run| run.1).unwrap());
+            }
         }
     }
 }
