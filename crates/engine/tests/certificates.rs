@@ -56,6 +56,7 @@ fn question(mechanism: &dyn Mechanism) -> Question {
             mechanism: mechanism.loss(),
             count: 1,
         }],
+        columns: Vec::new(),
     }
 }
 
