@@ -31,6 +31,8 @@ mod state;
 mod tests;
 mod units;
 
+use std::sync::Arc;
+
 use demur_core::PrivacyLoss;
 use demur_exact::Rational;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -60,7 +62,11 @@ use units::{Grid, Units};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filter {
+pub struct Filter(Arc<Parts>);
+
+/// What a filter is made of; all who copy it share one.
+#[derive(Debug, PartialEq, Eq)]
+struct Parts {
     rule: Rule,
     measures: Vec<Measure>,
     capacity: Vec<Units>,
@@ -122,22 +128,23 @@ impl Filter {
         }
         let part = rule.delta_for_losses();
         let deltas = Grid::of_delta(&part);
-        Ok(Self { measures: rule.measures(), delta: deltas.down(&part), capacity, amounts, deltas, rule })
+        let (measures, delta) = (rule.measures(), deltas.down(&part));
+        Ok(Self(Arc::new(Parts { rule, measures, capacity, delta, amounts, deltas })))
     }
 
     /// The budget and how it is counted.
     pub fn rule(&self) -> &Rule {
-        &self.rule
+        &self.0.rule
     }
 
     /// The (ε, δ) of all answers together, as long as only admitted losses are paid.
     pub fn guarantee(&self) -> (Rational, Rational) {
-        (self.rule.epsilon().clone(), self.rule.delta())
+        (self.0.rule.epsilon().clone(), self.0.rule.delta())
     }
 
     /// Nothing spent.
     pub fn start(&self) -> State {
-        State { spent: vec![Units::NONE; self.capacity.len()], delta: Units::NONE }
+        State { spent: vec![Units::NONE; self.0.capacity.len()], delta: Units::NONE }
     }
 
     /// The state after paying the loss, or why it cannot be paid.
@@ -162,7 +169,7 @@ impl Filter {
             return Ok(next);
         }
         let (asked, left) = (self.worth(&cost.amounts, cost.delta, true), self.remaining(state));
-        Err(if next.delta > self.delta {
+        Err(if next.delta > self.0.delta {
             Refusal::of_delta(asked, left)
         } else {
             Refusal::of_amounts(asked, left)
@@ -183,8 +190,8 @@ impl Filter {
     /// What is left to spend; orders of a Rényi filter that are used up have nothing left.
     pub fn remaining(&self, state: &State) -> Amounts {
         let left = |(capacity, spent): (&Units, &Units)| capacity.minus(*spent);
-        let amounts: Vec<Units> = self.capacity.iter().zip(&state.spent).map(left).collect();
-        self.worth(&amounts, self.delta.minus(state.delta), false)
+        let amounts: Vec<Units> = self.0.capacity.iter().zip(&state.spent).map(left).collect();
+        self.worth(&amounts, self.0.delta.minus(state.delta), false)
     }
 
     /// What has been spent, as the least ε of a budget of this kind that would have sufficed, rounded up.
@@ -203,15 +210,15 @@ impl Filter {
     /// ```
     pub fn spent_epsilon(&self, state: &State) -> Result<Rational, Refusal> {
         self.check(state)?;
-        let spent: Vec<Rational> = state.spent.iter().map(|units| self.amounts.value(*units)).collect();
-        Ok(spent::epsilon(&self.rule, &spent))
+        let spent: Vec<Rational> = state.spent.iter().map(|units| self.0.amounts.value(*units)).collect();
+        Ok(spent::epsilon(&self.0.rule, &spent))
     }
 
     /// The ε of the budget without [what has been spent](Self::spent_epsilon).
     ///
     /// Whether a loss fits is not decided by it: ask [`admit`](Self::admit).
     pub fn remaining_epsilon(&self, state: &State) -> Result<Rational, Refusal> {
-        Ok(self.rule.epsilon() - &self.spent_epsilon(state)?)
+        Ok(self.0.rule.epsilon() - &self.spent_epsilon(state)?)
     }
 
     /// What could be spent at the start.
@@ -225,15 +232,15 @@ impl Filter {
     /// the earlier ones were within it too.
     pub fn take_over(&self, previous: &Self, state: &State) -> Result<State, Refusal> {
         previous.check(state)?;
-        let larger = self.capacity.iter().zip(&previous.capacity).all(|(new, old)| new >= old);
-        if self.measures != previous.measures
+        let larger = self.0.capacity.iter().zip(&previous.0.capacity).all(|(new, old)| new >= old);
+        if self.0.measures != previous.0.measures
             || !larger
-            || self.rule.delta_for_losses() < previous.rule.delta_for_losses()
+            || self.0.rule.delta_for_losses() < previous.0.rule.delta_for_losses()
         {
             let text = "a budget can be raised only under the same rule, and no part of it can be lowered";
             return Err(Refusal::new("accounting.filter.state", text));
         }
-        let delta = self.deltas.up(Some(&previous.deltas.value(state.delta)));
+        let delta = self.0.deltas.up(Some(&previous.0.deltas.value(state.delta)));
         let state = State { spent: state.spent.clone(), delta };
         self.check(&state).map(|()| state)
     }
@@ -242,7 +249,7 @@ impl Filter {
     ///
     /// Whether it can take over from this one, [`take_over`](Self::take_over) says.
     pub fn with_budget(&self, epsilon: Rational, delta: Option<Rational>) -> Result<Self, AccountingError> {
-        Self::new(self.rule.with_budget(epsilon, delta)?)
+        Self::new(self.0.rule.with_budget(epsilon, delta)?)
     }
 
     /// Whether `after` is within the capacity and has no less spent than `before`.
@@ -258,7 +265,7 @@ impl Filter {
 
     fn cost(&self, loss: &PrivacyLoss) -> Result<Cost, Refusal> {
         loss.check()?;
-        let prices = Prices { measures: &self.measures, amounts: &self.amounts, deltas: &self.deltas };
+        let prices = Prices { measures: &self.0.measures, amounts: &self.0.amounts, deltas: &self.0.deltas };
         let unknown = |part: &PrivacyLoss| (part.to_string(), "no filter knows this loss");
         let cost = kernel::terms(loss)
             .map_err(unknown)
@@ -272,11 +279,11 @@ impl Filter {
     /// Whether at least one measure, and δ, are within their capacity.
     fn holds(&self, state: &State) -> bool {
         let within = |(spent, capacity): (&Units, &Units)| spent <= capacity;
-        state.delta <= self.delta && state.spent.iter().zip(&self.capacity).any(within)
+        state.delta <= self.0.delta && state.spent.iter().zip(&self.0.capacity).any(within)
     }
 
     fn check(&self, state: &State) -> Result<(), Refusal> {
-        if state.spent.len() == self.capacity.len() && self.holds(state) {
+        if state.spent.len() == self.0.capacity.len() && self.holds(state) {
             return Ok(());
         }
         let text = "this state is not one of this filter; nothing can be admitted on top of it";
@@ -284,9 +291,9 @@ impl Filter {
     }
 
     fn worth(&self, amounts: &[Units], delta: Units, round_up: bool) -> Amounts {
-        let value = |(measure, units): (&Measure, &Units)| (*measure, self.amounts.value(*units));
-        let values = self.measures.iter().zip(amounts).map(value).collect();
-        Amounts { values, delta: self.deltas.value(delta), round_up }
+        let value = |(measure, units): (&Measure, &Units)| (*measure, self.0.amounts.value(*units));
+        let values = self.0.measures.iter().zip(amounts).map(value).collect();
+        Amounts { values, delta: self.0.deltas.value(delta), round_up }
     }
 }
 
@@ -304,7 +311,7 @@ struct Stored {
 
 impl Serialize for Filter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Stored { rule: self.rule.clone(), capacity: self.capacity.clone() }.serialize(serializer)
+        Stored { rule: self.0.rule.clone(), capacity: self.0.capacity.clone() }.serialize(serializer)
     }
 }
 

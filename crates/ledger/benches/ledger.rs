@@ -1,4 +1,4 @@
-//! How fast a ledger is, beside the bare disk in the same run: `cargo bench -p demur-ledger`.
+//! How fast a ledger is, beside the bare disk and bare SQLite in the same run: `cargo bench -p demur-ledger`.
 //!
 //! `cargo bench -p demur-ledger -- FOLDER` uses a folder on another disk; `-- FOLDER ENTRIES` another size for the
 //! ledger that is opened. With `--features postgres` the same is measured on a server of our own, which keeps its
@@ -16,7 +16,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use demur_accounting::Filter;
+use demur_core::PrivacyLoss;
 use demur_ledger::{BudgetName, Charged, Ledger, Location, Options, Request};
+use rusqlite::Connection;
 
 /// Rounds that are compared pairwise, because the disk is not the same from one second to the next.
 const ROUNDS: usize = 7;
@@ -51,15 +53,19 @@ fn ledger(location: &Location) -> Ledger {
     ledger
 }
 
-fn request(number: usize) -> Request {
-    let loss = "discrete_gaussian(variance=1000000)".parse().unwrap();
-    Request::new("visits", "analyst", "SELECT COUNT(*) FROM visits", loss).id(&format!("request-{number}"))
+fn loss() -> PrivacyLoss {
+    "discrete_gaussian(variance=1000000)".parse().unwrap()
+}
+
+fn request(loss: &PrivacyLoss, number: usize) -> Request {
+    Request::new("visits", "analyst", "SELECT COUNT(*) FROM visits", loss.clone())
+        .id(&format!("request-{number}"))
 }
 
 /// Deciding alone: the filter, without the disk.
 fn admission() {
     let filter = Filter::zcdp("1000000".parse().unwrap(), "1e-6".parse().unwrap()).unwrap();
-    let loss = "discrete_gaussian(variance=1000000)".parse().unwrap();
+    let loss = loss();
     let (mut state, start) = (filter.start(), Instant::now());
     let times = 100_000;
     for _ in 0..times {
@@ -68,25 +74,54 @@ fn admission() {
     println!("admission by the filter: {:.2} µs", start.elapsed().as_secs_f64() * 1e6 / f64::from(times));
 }
 
-/// Charges per second with 1 and 64 threads, and the syncs per second of the bare disk between them.
+/// Charges per second with 1 and 64 threads, and between them the syncs of the bare disk and the commits of bare SQLite.
 fn throughput(folder: &Path, location: &Location) {
     let ledger = ledger(location);
-    let mut rows: Vec<[f64; 3]> = Vec::new();
+    let bare = bare_sqlite(&folder.join("bare.db"));
+    let mut rows: Vec<[f64; 4]> = Vec::new();
     let mut number = 0;
     for round in 0..ROUNDS {
         let syncs = raw_syncs(&folder.join("raw"));
+        let commits = commits(&bare);
         let one = charges(&ledger, 1, &mut number);
         let many = charges(&ledger, 64, &mut number);
-        println!("round {round}: {syncs:8.0} syncs/s {one:8.0} charges/s by 1 {many:8.0} charges/s by 64");
-        rows.push([syncs, one, many]);
+        println!(
+            "round {round}: {syncs:8.0} syncs/s {commits:8.0} bare commits/s {one:8.0} charges/s by 1 \
+             {many:8.0} charges/s by 64"
+        );
+        rows.push([syncs, commits, one, many]);
     }
-    let median = |of: &dyn Fn(&[f64; 3]) -> f64| {
-        let mut values: Vec<f64> = rows.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
+    let median = |above: usize, below: usize| {
+        let mut ratios: Vec<f64> = rows.iter().map(|row| row[above] / row[below]).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios[ratios.len() / 2]
     };
-    println!("one writer: {:.2} of the disk's syncs (median of {ROUNDS})", median(&|row| row[1] / row[0]));
-    println!("64 writers: {:.1} times the disk's syncs (median of {ROUNDS})", median(&|row| row[2] / row[0]));
+    println!("medians of {ROUNDS} rounds:");
+    println!("bare SQLite: {:.2} of the disk's syncs", median(1, 0));
+    println!("one writer: {:.2} of the disk's syncs, {:.2} of bare SQLite", median(2, 0), median(2, 1));
+    println!("64 writers: {:.1} times the disk's syncs, {:.1} times bare SQLite", median(3, 0), median(3, 1));
+}
+
+/// A table like that of entries, as durable as ours, and nothing around it.
+fn bare_sqlite(path: &Path) -> Connection {
+    let _ = std::fs::remove_file(path);
+    let bare = Connection::open(path).unwrap();
+    bare.pragma_update(None, "journal_mode", "wal").unwrap();
+    bare.pragma_update(None, "synchronous", "full").unwrap();
+    bare.execute_batch("CREATE TABLE entry (sequence INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT")
+        .unwrap();
+    bare
+}
+
+/// Commits of one row per second: what SQLite's own format costs on this disk.
+fn commits(bare: &Connection) -> f64 {
+    let mut insert = bare.prepare("INSERT INTO entry (body) VALUES (?1)").unwrap();
+    let (start, mut done, body) = (Instant::now(), 0u32, [7u8; 600]);
+    while start.elapsed() < ROUND {
+        insert.execute([body.as_slice()]).unwrap();
+        done += 1;
+    }
+    f64::from(done) / start.elapsed().as_secs_f64()
 }
 
 /// One page written and synced at a time, in a file that is already there.
@@ -105,13 +140,13 @@ fn raw_syncs(path: &Path) -> f64 {
 }
 
 fn charges(ledger: &Ledger, writers: usize, number: &mut usize) -> f64 {
-    let (start, base) = (Instant::now(), *number);
+    let (start, base, loss) = (Instant::now(), *number, &loss());
     let done: Vec<usize> = std::thread::scope(|scope| {
         let work = |writer: usize| {
             move || {
                 let mut done = 0;
                 while start.elapsed() < ROUND {
-                    let request = request(base + writer + done * writers);
+                    let request = request(loss, base + writer + done * writers);
                     let Charged::Now(_receipt) = ledger.charge(request).unwrap() else { unreachable!() };
                     done += 1;
                 }
@@ -128,14 +163,14 @@ fn charges(ledger: &Ledger, writers: usize, number: &mut usize) -> f64 {
 /// How long it takes to open, and so to verify, a large ledger.
 fn opening(location: &Location, entries: usize) {
     let ledger = ledger(location);
-    let start = Instant::now();
+    let (start, loss) = (Instant::now(), &loss());
     let writers = 512;
     std::thread::scope(|scope| {
         for writer in 0..writers {
             let ledger = &ledger;
             scope.spawn(move || {
                 for number in (writer..entries).step_by(writers) {
-                    let Charged::Now(_receipt) = ledger.charge(request(number)).unwrap() else {
+                    let Charged::Now(_receipt) = ledger.charge(request(loss, number)).unwrap() else {
                         unreachable!()
                     };
                 }

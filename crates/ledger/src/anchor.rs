@@ -11,7 +11,6 @@
 //! one. A copy that is put back together with its anchor is seen only by the heads in certificates.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -29,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Anchor {
     path: PathBuf,
     file: File,
+    /// What stood in the file when we last looked, and what it says.
+    seen: (Vec<u8>, Option<(usize, Memory)>),
 }
 
 /// What an anchor remembers.
@@ -43,7 +44,7 @@ pub struct Memory {
 impl Anchor {
     /// Reads what the file remembers, without changing it; nothing if there is no file, or only the beginning of one.
     pub fn recall(path: &Path) -> Result<Option<Memory>, LedgerError> {
-        let bytes = match File::open(path).and_then(read) {
+        let bytes = match File::open(path).and_then(|file| read(&file)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(path, "read", &error)),
@@ -75,7 +76,7 @@ impl Anchor {
     fn open(path: &Path, new: bool) -> Result<Self, LedgerError> {
         let file = OpenOptions::new().read(true).write(true).create(new).truncate(false).open(path);
         let file = file.map_err(|error| failed(path, "opened", &error))?;
-        Ok(Self { path: path.to_owned(), file })
+        Ok(Self { path: path.to_owned(), file, seen: Default::default() })
     }
 
     /// Remembers durably. What is there is written anew, since a sync that failed before may have left it in memory only.
@@ -102,11 +103,15 @@ impl Anchor {
     /// Remembers an entry that is durable. Survives the end of the program; the machine's, a little later.
     pub fn remember(&mut self, memory: Memory) -> Result<(), LedgerError> {
         let known = self.alone(|anchor| {
-            let known = newest(&read(&anchor.file)?);
+            let known = anchor.look()?;
             match known {
                 Some((_, known)) if known.ledger != memory.ledger => {}
                 Some((_, known)) if known.position.sequence >= memory.position.sequence => {}
-                known => anchor.write(known.map_or(0, |(line, _)| 1 - line.min(1)), memory)?,
+                known => {
+                    let line = known.map_or(0, |(line, _)| 1 - line.min(1));
+                    anchor.write(line, memory)?;
+                    anchor.seen.1 = Some((line, memory));
+                }
             }
             Ok(known.map(|(_, known)| known))
         })?;
@@ -146,17 +151,31 @@ impl Anchor {
         done.map_err(|error| failed(&self.path, "written", &error))
     }
 
+    /// What the file remembers. It is not parsed again while it is as we left it.
+    fn look(&mut self) -> std::io::Result<Option<(usize, Memory)>> {
+        let bytes = read(&self.file)?;
+        if bytes != self.seen.0 {
+            self.seen = (bytes, None);
+            self.seen.1 = newest(&self.seen.0);
+        }
+        Ok(self.seen.1)
+    }
+
     fn write(&mut self, line: usize, memory: Memory) -> std::io::Result<()> {
-        self.file.seek(SeekFrom::Start((line * LINE) as u64))?;
-        self.file.write_all(write(memory).as_bytes())
+        let text = write(memory);
+        crate::file::write(&self.file, (line * LINE) as u64, text.as_bytes())?;
+        if let Some(seen) = self.seen.0.chunks_exact_mut(LINE).nth(line) {
+            seen.copy_from_slice(text.as_bytes());
+        }
+        Ok(())
     }
 }
 
 /// All of a file that an anchor can have.
-fn read(mut file: impl Read + Seek) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(2 * LINE + 1);
-    file.rewind()?;
-    file.take(4 * LINE as u64).read_to_end(&mut bytes)?;
+fn read(file: &File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; 4 * LINE];
+    let count = crate::file::read(file, &mut bytes)?;
+    bytes.truncate(count);
     Ok(bytes)
 }
 
@@ -170,7 +189,8 @@ fn write(memory: Memory) -> String {
     let Memory { ledger, position } = memory;
     let text = format!("demur anchor 1 {ledger} {} {}", position.sequence, position.hash);
     let sum = Hash::of(text.as_bytes()).to_string();
-    format!("{:<width$}\n", format!("{text} {}", &sum[..16]), width = LINE - 1)
+    let line = format!("{text} {}", &sum[..16]);
+    format!("{line:<width$}\n", width = LINE - 1)
 }
 
 fn parse(line: &[u8]) -> Option<Memory> {

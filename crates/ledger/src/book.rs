@@ -9,8 +9,6 @@
 //! **Why.** A charge enters only by [`charge`](Book::charge), which asks both filters; `apply` checks again that what is
 //! spent never falls and never exceeds the capacity. A raise keeps what was spent. Nothing else touches it.
 
-use std::collections::BTreeMap;
-
 use demur_accounting::Filter;
 use jiff::Timestamp;
 
@@ -18,7 +16,7 @@ use crate::entry::{
     Adopt, Budget, BudgetName, Charge, Checkpoint, Close, Create, Entry, Event, FORMAT, Key, Open, Position,
     Raise, Release, Sealed,
 };
-use crate::request::{Request, check_name, check_text};
+use crate::request::{Asked, Request, check_name, check_text};
 use crate::{Hash, LedgerError};
 
 /// The state after a chain of entries.
@@ -27,7 +25,8 @@ pub struct Book {
     ledger: Hash,
     head: Position,
     time: Timestamp,
-    budgets: BTreeMap<BudgetName, Budget>,
+    /// In the order of their names.
+    budgets: Vec<Budget>,
     keys: Vec<Hash>,
     since_checkpoint: u64,
 }
@@ -46,7 +45,7 @@ impl Book {
             ledger: Hash::START,
             head,
             time,
-            budgets: BTreeMap::new(),
+            budgets: Vec::new(),
             keys: Vec::new(),
             since_checkpoint: 0,
         };
@@ -58,8 +57,9 @@ impl Book {
                 let text = format!("this ledger has format {format}, and this version reads format {FORMAT}");
                 Err(LedgerError::broken("ledger.format", text))
             }
-            Event::Checkpoint(Checkpoint { budgets, keys, ledger }) => {
-                let budgets = budgets.into_iter().map(|budget| (budget.name.clone(), budget)).collect();
+            Event::Checkpoint(Checkpoint { budgets, keys, ledger })
+                if budgets.is_sorted_by(|one, next| one.name < next.name) =>
+            {
                 Ok(Self { ledger, budgets, keys, ..empty })
             }
             _ => Err(wrong(head.sequence, "does not begin a ledger")),
@@ -83,27 +83,33 @@ impl Book {
 
     /// All budgets, by name.
     pub fn budgets(&self) -> impl Iterator<Item = &Budget> {
-        self.budgets.values()
+        self.budgets.iter()
     }
 
     /// One budget.
     pub fn budget(&self, name: &BudgetName) -> Option<&Budget> {
-        self.budgets.get(name)
+        self.named(&name.budget, name.requester.as_deref())
+    }
+
+    /// The budget of everybody together, or the part of one requester.
+    pub(crate) fn named(&self, budget: &str, requester: Option<&str>) -> Option<&Budget> {
+        self.place(budget, requester).ok().and_then(|place| self.budgets.get(place))
+    }
+
+    fn named_mut(&mut self, budget: &str, requester: Option<&str>) -> Option<&mut Budget> {
+        self.place(budget, requester).ok().and_then(|place| self.budgets.get_mut(place))
+    }
+
+    /// Where a budget stands, or where it would.
+    fn place(&self, budget: &str, requester: Option<&str>) -> Result<usize, usize> {
+        let key = (budget, requester);
+        self.budgets
+            .binary_search_by(|known| (known.name.budget.as_str(), known.name.requester.as_deref()).cmp(&key))
     }
 
     /// One budget that must be there.
     pub fn find(&self, name: &BudgetName) -> Result<&Budget, LedgerError> {
-        self.budgets.get(name).ok_or_else(|| {
-            let known: Vec<String> = self.budgets.keys().map(BudgetName::to_string).collect();
-            let known = if known.is_empty() { "there is none yet".to_owned() } else { known.join(", ") };
-            let text = format!("there is no budget {name} in this ledger (known: {known})");
-            LedgerError::misuse("ledger.budget.unknown", text)
-        })
-    }
-
-    /// Whether a requester has a part of their own in a budget.
-    pub(crate) fn has_part(&self, budget: &str, requester: &str) -> bool {
-        self.budgets.contains_key(&BudgetName::part(budget, requester))
+        self.budget(name).ok_or_else(|| self.unknown(&name.budget, name.requester.as_deref()))
     }
 
     /// The keys that sign certificates, the one in use last.
@@ -122,11 +128,11 @@ impl Book {
         event: Event,
         now: Timestamp,
         software: &str,
-    ) -> Result<Sealed, LedgerError> {
+    ) -> Result<(Sealed, Event), LedgerError> {
         let entry = Entry { event, software: software.to_owned(), time: now.max(self.time) };
         let sealed = entry.seal(Some(self.head))?;
-        self.enter(entry, sealed.position)?;
-        Ok(sealed)
+        self.enter(&entry, sealed.position)?;
+        Ok((sealed, entry.event))
     }
 
     /// Adds an entry of the chain.
@@ -134,47 +140,44 @@ impl Book {
         if !sealed.follows(Some(self.head)) {
             return Err(wrong(sealed.position.sequence, "does not follow the one before it"));
         }
-        self.enter(sealed.read()?, sealed.position)
+        self.enter(&sealed.read()?, sealed.position)
     }
 
-    fn enter(&mut self, entry: Entry, position: Position) -> Result<(), LedgerError> {
+    fn enter(&mut self, entry: &Entry, position: Position) -> Result<(), LedgerError> {
         let wrong = |what: &str| wrong(position.sequence, what);
         let before = self.since_checkpoint;
         self.since_checkpoint += 1;
-        match entry.event {
+        match &entry.event {
             Event::Open(_) => return Err(wrong("opens the ledger again")),
             Event::Create(Create { name, dataset, unit, filter, .. }) => {
-                if self.budgets.contains_key(&name) {
+                let Err(place) = self.place(&name.budget, name.requester.as_deref()) else {
                     return Err(wrong("creates a budget that exists"));
-                }
-                let spent = filter.start();
+                };
+                let (name, dataset, unit) = (name.clone(), dataset.clone(), unit.clone());
+                let (filter, spent) = (filter.clone(), filter.start());
                 let (charges, releases, closed) = (0, 0, false);
-                let budget =
-                    Budget { name: name.clone(), dataset, unit, filter, spent, charges, releases, closed };
-                self.budgets.insert(name, budget);
+                self.budgets
+                    .insert(place, Budget { name, dataset, unit, filter, spent, charges, releases, closed });
             }
             Event::Raise(Raise { name, filter, after, .. }) => {
-                let budget = self.budgets.get_mut(&name).filter(|budget| !budget.closed);
-                let budget = budget.ok_or_else(|| wrong("raises a budget that is not open"))?;
-                if filter.take_over(&budget.filter, &budget.spent).as_ref() != Ok(&after) {
+                let budget = self.open_mut(name).ok_or_else(|| wrong("raises a budget that is not open"))?;
+                if filter.take_over(&budget.filter, &budget.spent).as_ref() != Ok(after) {
                     return Err(wrong("raises a budget and changes what was spent"));
                 }
-                (budget.filter, budget.spent) = (filter, after);
+                (budget.filter, budget.spent) = (filter.clone(), after.clone());
             }
             Event::Close(Close { name, .. }) => {
-                let budget = self.budgets.get_mut(&name).filter(|budget| !budget.closed);
-                budget.ok_or_else(|| wrong("closes a budget that is not open"))?.closed = true;
+                let budget = self.open_mut(name).ok_or_else(|| wrong("closes a budget that is not open"))?;
+                budget.closed = true;
             }
             Event::Charge(Charge { budget, requester, after, part_after, .. }) => {
-                let part = BudgetName::part(&budget, &requester);
-                for (name, after) in [(BudgetName::whole(&budget), Some(after)), (part, part_after)] {
-                    let budget = self.budgets.get_mut(&name);
-                    match (budget, after) {
+                for (whose, after) in [(None, Some(after)), (Some(requester.as_str()), part_after.as_ref())] {
+                    match (self.named_mut(budget, whose), after) {
                         (None, None) => {}
                         (Some(budget), Some(after))
-                            if !budget.closed && budget.filter.follows(&budget.spent, &after) =>
+                            if !budget.closed && budget.filter.follows(&budget.spent, after) =>
                         {
-                            budget.spent = after;
+                            budget.spent = after.clone();
                             budget.charges += 1;
                         }
                         _ => return Err(wrong("charges what the budget does not allow")),
@@ -182,23 +185,22 @@ impl Book {
                 }
             }
             Event::Release(Release { budget, requester, .. }) => {
-                let part = BudgetName::part(&budget, &requester);
-                let whole = self.budgets.get_mut(&BudgetName::whole(&budget));
+                let whole = self.named_mut(budget, None);
                 let whole = whole.filter(|budget| budget.releases < budget.charges);
                 whole.ok_or_else(|| wrong("releases what was not paid for"))?.releases += 1;
-                if let Some(part) = self.budgets.get_mut(&part) {
+                if let Some(part) = self.named_mut(budget, Some(requester)) {
                     // Paid for before the part was created, perhaps.
                     part.releases = part.charges.min(part.releases + 1);
                 }
             }
-            Event::Key(Key { public, .. }) => self.keys.push(public),
+            Event::Key(Key { public, .. }) => self.keys.push(*public),
             Event::Adopt(Adopt { lost, .. }) => {
                 if lost.is_some() {
-                    self.budgets.values_mut().for_each(|budget| budget.closed = true);
+                    self.budgets.iter_mut().for_each(|budget| budget.closed = true);
                 }
             }
             Event::Checkpoint(checkpoint) => {
-                if checkpoint != self.checkpoint() {
+                if *checkpoint != self.checkpoint() {
                     return Err(wrong("is a checkpoint that does not agree with the entries before it"));
                 }
                 self.since_checkpoint = 0;
@@ -222,7 +224,7 @@ impl Book {
         check_name("dataset", dataset)?;
         check_name("unit", unit)?;
         check_text("reason", reason)?;
-        if let Some(budget) = self.budgets.get(&name) {
+        if let Some(budget) = self.budget(&name) {
             let text = match budget.closed {
                 true => format!("the budget {name} was closed, and a name is used once; choose another one"),
                 false => {
@@ -231,9 +233,8 @@ impl Book {
             };
             return Err(LedgerError::misuse("ledger.budget.exists", text));
         }
-        let whole = BudgetName::whole(&name.budget);
-        if name != whole {
-            self.open_budget(&whole)?;
+        if name.requester.is_some() {
+            self.open_budget(&name.budget, None)?;
         }
         let (dataset, unit, reason) = (dataset.to_owned(), unit.to_owned(), reason.to_owned());
         Ok(Event::Create(Create { name, dataset, unit, filter, reason }))
@@ -241,7 +242,7 @@ impl Book {
 
     /// A larger budget of the same kind.
     pub(crate) fn raise(&self, name: BudgetName, filter: Filter, reason: &str) -> Result<Event, LedgerError> {
-        let budget = self.open_budget(&name)?;
+        let budget = self.open_budget(&name.budget, name.requester.as_deref())?;
         check_reason(reason)?;
         let after = filter.take_over(&budget.filter, &budget.spent).map_err(|refusal| {
             LedgerError::refusal(
@@ -254,47 +255,51 @@ impl Book {
 
     /// The end of a budget.
     pub(crate) fn close(&self, name: BudgetName, reason: &str) -> Result<Event, LedgerError> {
-        self.open_budget(&name)?;
+        self.open_budget(&name.budget, name.requester.as_deref())?;
         check_reason(reason)?;
         Ok(Event::Close(Close { name, reason: reason.to_owned() }))
     }
 
     /// A charge, if the budget and the requester's part of it both admit the loss.
-    pub(crate) fn charge(&self, request: &Request) -> Result<Charge, LedgerError> {
-        request.check()?;
-        let pay = |name: &BudgetName| {
-            let budget = self.open_budget(name)?;
-            budget.filter.admit(&budget.spent, &request.loss).map_err(|refusal| {
-                LedgerError::refusal(
-                    refusal.code(),
-                    format!("the budget {name} does not allow it: {refusal}"),
-                )
+    pub(crate) fn charge(&self, asked: Asked) -> Result<Charge, LedgerError> {
+        let Asked { request: Request { budget, requester, id, question, data_version, loss }, hash } = asked;
+        let pay = |whose| {
+            let budget = self.open_budget(&budget, whose)?;
+            budget.filter.admit(&budget.spent, &loss).map_err(|refusal| {
+                let text = format!("the budget {} does not allow it: {refusal}", budget.name);
+                LedgerError::refusal(refusal.code(), text)
             })
         };
-        let after = pay(&BudgetName::whole(&request.budget))?;
-        let part = BudgetName::part(&request.budget, &request.requester);
-        let part_after = match self.budgets.contains_key(&part) {
-            true => Some(pay(&part)?),
-            false => None,
-        };
-        let Request { budget, requester, id, question, data_version, loss } = request.clone();
-        let request = request.hash();
-        Ok(Charge { budget, requester, id, question, data_version, loss, request, after, part_after })
+        let after = pay(None)?;
+        let part = Some(requester.as_str()).filter(|_| self.named(&budget, Some(&requester)).is_some());
+        let part_after = part.map(|part| pay(Some(part))).transpose()?;
+        Ok(Charge { budget, requester, id, question, data_version, loss, request: hash, after, part_after })
     }
 
     /// Where all budgets stand.
     pub(crate) fn checkpoint(&self) -> Checkpoint {
-        let budgets = self.budgets.values().cloned().collect();
-        Checkpoint { budgets, keys: self.keys.clone(), ledger: self.ledger }
+        Checkpoint { budgets: self.budgets.clone(), keys: self.keys.clone(), ledger: self.ledger }
     }
 
-    fn open_budget(&self, name: &BudgetName) -> Result<&Budget, LedgerError> {
-        let budget = self.find(name)?;
+    fn open_mut(&mut self, name: &BudgetName) -> Option<&mut Budget> {
+        self.named_mut(&name.budget, name.requester.as_deref()).filter(|budget| !budget.closed)
+    }
+
+    fn open_budget(&self, budget: &str, requester: Option<&str>) -> Result<&Budget, LedgerError> {
+        let budget = self.named(budget, requester).ok_or_else(|| self.unknown(budget, requester))?;
         if budget.closed {
-            let text = format!("the budget {name} is closed; nothing can be charged to it any more");
+            let text = format!("the budget {} is closed; nothing can be charged to it any more", budget.name);
             return Err(LedgerError::refusal("ledger.budget.closed", text));
         }
         Ok(budget)
+    }
+
+    fn unknown(&self, budget: &str, requester: Option<&str>) -> LedgerError {
+        let name = BudgetName { budget: budget.to_owned(), requester: requester.map(str::to_owned) };
+        let known: Vec<String> = self.budgets.iter().map(|budget| budget.name.to_string()).collect();
+        let known = if known.is_empty() { "there is none yet".to_owned() } else { known.join(", ") };
+        let text = format!("there is no budget {name} in this ledger (known: {known})");
+        LedgerError::misuse("ledger.budget.unknown", text)
     }
 }
 

@@ -16,6 +16,9 @@ use crate::{Hash, LedgerError};
 /// The version of the format that this software writes.
 pub const FORMAT: u32 = 1;
 
+/// Bytes that nearly every entry fits in.
+const USUAL: usize = 768;
+
 /// What was written, when and by which software.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -258,7 +261,8 @@ pub struct Sealed {
 impl Entry {
     /// The entry as it is stored after `previous`, or as the first one.
     pub fn seal(&self, previous: Option<Position>) -> Result<Sealed, LedgerError> {
-        let body = serde_json::to_vec(self)
+        let mut body = Vec::with_capacity(USUAL);
+        serde_json::to_writer(&mut body, self)
             .map_err(|error| LedgerError::ours(format!("an entry could not be written: {error}")))?;
         let (sequence, before) = follow(previous);
         let hash = Hash::of_entry(&before, sequence, &body);

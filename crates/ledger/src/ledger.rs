@@ -8,8 +8,7 @@
 //! poisoned; opening it again starts from what is on disk.
 
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use demur_accounting::Filter;
@@ -18,12 +17,13 @@ use jiff::Timestamp;
 use crate::anchor::{Anchor, Memory};
 use crate::book::Book;
 use crate::chain;
+use crate::desk::Desk;
 use crate::entry::{Adopt, BudgetName, Entry, Event, Key, Position};
 use crate::location::Location;
 use crate::receipt::{Charged, Receipt};
-use crate::request::Request;
+use crate::request::{Asked, Request};
 use crate::store::{OnWait, Row, Store};
-use crate::writer::{Done, Draft, Job, Poison, Work, Writer};
+use crate::writer::{Done, Draft, Work, Writer};
 use crate::{Hash, LedgerError};
 
 /// How often an anchor is looked for, every 5 ms, before it is called missing.
@@ -76,9 +76,7 @@ impl Default for Options {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Ledger {
-    jobs: Mutex<Option<Sender<Job>>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-    poison: Poison,
+    desk: Desk,
 }
 
 impl Ledger {
@@ -107,7 +105,7 @@ impl Ledger {
             }
         };
         let anchor = Anchor::create(&path, Memory { ledger: book.ledger(), position: book.head() })?;
-        Self::start(store, anchor, book, options)
+        Ok(Self::start(store, anchor, book, options))
     }
 
     /// The ledger at this place; its whole chain is verified first.
@@ -127,7 +125,7 @@ impl Ledger {
     ) -> Result<Self, LedgerError> {
         let book = chain::fold(store.as_mut(), Some(memory))?;
         let memory = Memory { ledger: book.ledger(), position: book.head() };
-        Self::start(store, Anchor::hold(anchor, memory)?, book, options)
+        Ok(Self::start(store, Anchor::hold(anchor, memory)?, book, options))
     }
 
     /// Where everything stands, without a handle and without writing anything.
@@ -169,36 +167,22 @@ impl Ledger {
         };
         // The entry first: what the old anchor knows must not be forgotten before the budgets are closed.
         let event = Adopt { lost, reason: reason.to_owned() };
-        let sealed = book.write(Event::Adopt(event), (options.clock)(), &options.software)?;
+        let (sealed, _) = book.write(Event::Adopt(event), (options.clock)(), &options.software)?;
         store.append(&[Row { sealed, named: None, answer: None }])?;
         store.commit()?;
         make_folder(location)?;
         let anchor = Anchor::replace(&path, Memory { ledger: book.ledger(), position: book.head() })?;
-        Self::start(store, anchor, book, options)
+        Ok(Self::start(store, anchor, book, options))
     }
 
-    fn start(
-        store: Box<dyn Store>,
-        anchor: Anchor,
-        book: Book,
-        options: Options,
-    ) -> Result<Self, LedgerError> {
-        let poison: Poison = Arc::new(OnceLock::new());
+    fn start(store: Box<dyn Store>, anchor: Anchor, book: Book, options: Options) -> Self {
         let Options { software, clock, checkpoint_every, .. } = options;
-        let writer =
-            Writer { store, anchor, book, software, clock, checkpoint_every, poison: poison.clone() };
-        let (jobs, waiting) = channel();
-        let thread =
-            std::thread::Builder::new().name("demur-ledger".into()).spawn(move || writer.run(&waiting));
-        let thread = thread.map_err(|error| {
-            LedgerError::broken("ledger.thread", format!("no thread for the ledger: {error}"))
-        })?;
-        Ok(Self { jobs: Mutex::new(Some(jobs)), thread: Some(thread), poison })
+        Self { desk: Desk::new(Writer { store, anchor, book, software, clock, checkpoint_every }) }
     }
 
     /// Charges a request, durably, or refuses it and charges nothing.
     pub fn charge(&self, request: Request) -> Result<Charged, LedgerError> {
-        match self.ask(Work::Charge(Box::new(request)))? {
+        match self.desk.ask(Work::Charge(Box::new(Asked::new(request)?)))? {
             Done::Charged(charged) => Ok(charged),
             _ => Err(LedgerError::ours("the ledger answered something else")),
         }
@@ -247,7 +231,7 @@ impl Ledger {
 
     /// Where everything stands, what other processes wrote included.
     pub fn book(&self) -> Result<Book, LedgerError> {
-        match self.ask(Work::Look)? {
+        match self.desk.ask(Work::Look)? {
             Done::Book(book) => Ok(*book),
             _ => Err(LedgerError::ours("the ledger answered something else")),
         }
@@ -258,35 +242,9 @@ impl Ledger {
     }
 
     fn written(&self, work: Work) -> Result<Position, LedgerError> {
-        match self.ask(work)? {
+        match self.desk.ask(work)? {
             Done::Written(position) => Ok(position),
             _ => Err(LedgerError::ours("the ledger answered something else")),
-        }
-    }
-
-    fn ask(&self, work: Work) -> Result<Done, LedgerError> {
-        let (reply, answer) = sync_channel(1);
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let sent = jobs.is_some_and(|jobs| jobs.send(Job { work, reply }).is_ok());
-        match sent.then(|| answer.recv()) {
-            Some(Ok(result)) => result,
-            _ => Err(self.poisoned()),
-        }
-    }
-
-    fn poisoned(&self) -> LedgerError {
-        let why = self.poison.get().map_or_else(|| "its writer is gone".to_owned(), LedgerError::to_string);
-        let text = format!("the ledger takes no more charges until it is opened and verified again: {why}");
-        LedgerError::broken("ledger.poisoned", text)
-    }
-}
-
-/// Waits until the writer has finished what it was given.
-impl Drop for Ledger {
-    fn drop(&mut self) {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
         }
     }
 }

@@ -17,9 +17,11 @@
 pub mod anchor;
 mod book;
 mod chain;
+mod desk;
 mod entries;
 pub mod entry;
 mod error;
+mod file;
 mod folder;
 mod hash;
 mod ledger;

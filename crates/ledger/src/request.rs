@@ -63,13 +63,27 @@ impl Request {
         Hash::of(&serde_json::to_vec(&parts).unwrap_or_default())
     }
 
-    pub(crate) fn check(&self) -> Result<(), LedgerError> {
+    fn check(&self) -> Result<(), LedgerError> {
         check_name("budget name", &self.budget)?;
         check_name("requester", &self.requester)?;
         self.id.iter().try_for_each(|id| check_name("request id", id))?;
         self.data_version.iter().try_for_each(|version| check_name("data version", version))?;
         check_text("question", &self.question)?;
         self.loss.check().map_err(|error| LedgerError::misuse(error.code(), error.to_string()))
+    }
+}
+
+/// A request that was checked, and its hash: what can be done before it is the request's turn.
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    pub(crate) hash: Hash,
+}
+
+impl Asked {
+    pub(crate) fn new(request: Request) -> Result<Self, LedgerError> {
+        request.check()?;
+        let hash = request.hash();
+        Ok(Self { request, hash })
     }
 }
 

@@ -1,33 +1,24 @@
-//! [`Writer`]: the one hand that writes, and lets all who wait share a commit.
+//! [`Writer`]: the one hand that writes.
 //!
-//! Every handle has one writer thread. It takes all jobs that are waiting, locks the store, reads what other
-//! processes have written meanwhile, decides each job by the [`Book`], appends the entries, commits once, and only
-//! then tells anybody. So a hundred charges cost one sync, and an answer that is not refused is on disk.
-//!
-//! **Faults.** Whatever goes wrong between locking and the end of the commit, the writer stops and takes no more jobs: nobody knows what
-//! is on disk until the chain has been read and verified again. All who wait are told so.
+//! It takes a batch of work, locks the store, reads what other processes have written meanwhile, decides each piece by the
+//! [`Book`], appends the entries and commits once. Only then does the [`Desk`](crate::desk::Desk) tell anybody.
 
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, SyncSender};
-use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
 use crate::anchor::{Anchor, Memory};
 use crate::book::Book;
-use crate::entry::{BudgetName, Charge, Event, Position, Release};
+use crate::entry::{Charge, Event, Position, Release};
 use crate::receipt::{Charged, Receipt, Replay};
-use crate::request::Request;
+use crate::request::Asked;
 use crate::store::{AnswerRow, Found, Row, Store, StoredAnswer, Wanted};
 use crate::{Hash, LedgerError};
-
-/// Jobs that share a commit, at most.
-const LARGEST_BATCH: usize = 1024;
 
 /// What is asked of the writer.
 pub(crate) enum Work {
     /// Charge a request.
-    Charge(Box<Request>),
+    Charge(Box<Asked>),
     /// Keep the answer that a receipt paid for.
     Record(Receipt, Vec<u8>),
     /// Write an event of the owner's, if the book allows it.
@@ -46,15 +37,6 @@ pub(crate) enum Done {
     Book(Box<Book>),
 }
 
-/// One piece of work and where to answer.
-pub(crate) struct Job {
-    pub(crate) work: Work,
-    pub(crate) reply: SyncSender<Result<Done, LedgerError>>,
-}
-
-/// Why a ledger takes no more jobs, once it does not.
-pub(crate) type Poison = Arc<OnceLock<LedgerError>>;
-
 pub(crate) struct Writer {
     pub(crate) store: Box<dyn Store>,
     pub(crate) anchor: Anchor,
@@ -62,40 +44,11 @@ pub(crate) struct Writer {
     pub(crate) software: String,
     pub(crate) clock: fn() -> Timestamp,
     pub(crate) checkpoint_every: u64,
-    pub(crate) poison: Poison,
 }
 
 impl Writer {
-    /// Works until every handle is gone or something breaks.
-    pub(crate) fn run(mut self, jobs: &Receiver<Job>) {
-        while let Ok(first) = jobs.recv() {
-            let mut work = vec![first.work];
-            let mut replies = vec![first.reply];
-            for job in jobs.try_iter().take(LARGEST_BATCH - 1) {
-                work.push(job.work);
-                replies.push(job.reply);
-            }
-            let results = match self.batch(work) {
-                Ok(results) => results,
-                Err(error) => {
-                    if error.is_broken() {
-                        let _ = self.poison.set(error.clone());
-                    }
-                    replies.iter().map(|_| Err(error.clone())).collect()
-                }
-            };
-            for (reply, result) in replies.iter().zip(results) {
-                // Whoever asked may have gone; the charge stands.
-                let _ = reply.send(result);
-            }
-            if self.poison.get().is_some() {
-                return;
-            }
-        }
-    }
-
     /// Decides all work under one lock and one commit.
-    fn batch(&mut self, work: Vec<Work>) -> Result<Vec<Result<Done, LedgerError>>, LedgerError> {
+    pub(crate) fn batch(&mut self, work: Vec<Work>) -> Result<Vec<Result<Done, LedgerError>>, LedgerError> {
         let head = self.store.begin()?;
         self.locked(head, work).map_err(|error| {
             // What the store holds is unknown now, whatever the error was.
@@ -154,42 +107,44 @@ impl Writer {
 
     /// What is known about each request that has a name or asks about a version of the data.
     fn look_up(&mut self, work: &[Work]) -> Result<Vec<Found>, LedgerError> {
-        let book = &self.book;
-        let wanted: Vec<Option<Wanted<'_>>> = work
-            .iter()
-            .map(|work| match work {
-                Work::Charge(request) if request.id.is_some() || request.data_version.is_some() => {
-                    Some(Wanted {
-                        requester: &request.requester,
-                        id: request.id.as_deref(),
-                        request: request.data_version.is_some().then(|| request.hash()),
-                        only_own: book.has_part(&request.budget, &request.requester),
-                    })
-                }
-                _ => None,
-            })
-            .collect();
-        let asked: Vec<Wanted<'_>> = wanted.iter().flatten().cloned().collect();
-        let mut found = if asked.is_empty() { Vec::new() } else { self.store.find(&asked)? }.into_iter();
-        let known =
-            |wanted: &Option<Wanted<'_>>| wanted.as_ref().and_then(|_| found.next()).unwrap_or_default();
-        Ok(wanted.iter().map(known).collect())
+        let mut found = vec![Found::default(); work.len()];
+        let asked = work.iter().enumerate().filter_map(|(place, work)| match work {
+            Work::Charge(asked) => Some((place, self.wanted(asked)?)),
+            _ => None,
+        });
+        let (places, wanted): (Vec<usize>, Vec<Wanted<'_>>) = asked.unzip();
+        if !wanted.is_empty() {
+            places.into_iter().zip(self.store.find(&wanted)?).for_each(|(place, known)| found[place] = known);
+        }
+        Ok(found)
+    }
+
+    fn wanted<'a>(&self, asked: &'a Asked) -> Option<Wanted<'a>> {
+        let Asked { request, hash } = asked;
+        let (id, hash) = (request.id.as_deref(), request.data_version.is_some().then_some(*hash));
+        let only_own = self.book.named(&request.budget, Some(&request.requester)).is_some();
+        (id.is_some() || hash.is_some()).then(|| Wanted {
+            requester: &request.requester,
+            id,
+            request: hash,
+            only_own,
+        })
     }
 
     fn decide(&mut self, work: Work, found: Found, page: &mut Page) -> Result<Done, LedgerError> {
         match work {
-            Work::Charge(request) => self.charge(&request, found, page).map(Done::Charged),
+            Work::Charge(asked) => self.charge(*asked, found, page).map(Done::Charged),
             Work::Record(receipt, answer) => self.record(receipt, answer, page).map(Done::Written),
             Work::Change(draft) => {
                 let event = draft(&self.book)?;
-                self.write(event, page).map(Done::Written)
+                self.write(event, page).map(|(position, _)| Done::Written(position))
             }
             Work::Look => Ok(Done::Book(Box::new(self.book.clone()))),
         }
     }
 
-    fn charge(&mut self, request: &Request, found: Found, page: &mut Page) -> Result<Charged, LedgerError> {
-        let name = request.id.as_ref().map(|id| (request.requester.clone(), id.clone()));
+    fn charge(&mut self, asked: Asked, found: Found, page: &mut Page) -> Result<Charged, LedgerError> {
+        let request = &asked.request;
         if let Some(sealed) = found.charge {
             let Event::Charge(charge) = sealed.read()?.event else {
                 return Err(LedgerError::broken(
@@ -203,26 +158,29 @@ impl Writer {
                     "a request's name leads to the charge of another",
                 ));
             }
-            same_request(request, &charge.request, sealed.position.sequence)?;
+            same_request(&asked, &charge.request, sealed.position.sequence)?;
             return match found.answer {
                 Some(answer) => replay(answer, Some(sealed.position.sequence)).map(Charged::Before),
-                None => Err(unanswered(request, sealed.position.sequence)),
+                None => Err(unanswered(&asked, sealed.position.sequence)),
             };
         }
+        let name = request.id.as_ref().map(|id| (request.requester.clone(), id.clone()));
         if let Some((sequence, hash)) = name.as_ref().and_then(|name| page.named.get(name)) {
-            same_request(request, hash, *sequence)?;
-            return Err(unanswered(request, *sequence));
+            same_request(&asked, hash, *sequence)?;
+            return Err(unanswered(&asked, *sequence));
         }
         if let Some(answer) = found.answer {
             return replay(answer, None).map(Charged::Before);
         }
-        let charge = self.book.charge(request)?;
-        let position = self.write(Event::Charge(charge.clone()), page)?;
+        let charge = self.book.charge(asked)?;
+        let (position, Event::Charge(charge)) = self.write(Event::Charge(charge), page)? else {
+            return Err(LedgerError::ours("a charge was written as something else"));
+        };
         if let Some(name) = name {
             page.named.insert(name.clone(), (position.sequence, charge.request));
             page.last_row()?.named = Some(name);
         }
-        let budget = self.book.budget(&BudgetName::whole(&charge.budget)).cloned();
+        let budget = self.book.named(&charge.budget, None).cloned();
         let budget = budget.ok_or_else(|| LedgerError::ours("a budget was lost while it was charged"))?;
         Ok(Charged::Now(Receipt::new(self.book.ledger(), position, charge, budget)))
     }
@@ -240,17 +198,17 @@ impl Writer {
         let Charge { budget, requester, request, data_version, .. } = receipt.into_charge();
         let hash = Hash::of(&answer);
         let release = Release { charge: paid, budget, requester: requester.clone(), answer: hash };
-        let position = self.write(Event::Release(release), page)?;
+        let (position, _) = self.write(Event::Release(release), page)?;
         let request = data_version.map(|_| request);
         page.last_row()?.answer = Some(AnswerRow { charge: paid, requester, request, bytes: answer });
         Ok(position)
     }
 
-    fn write(&mut self, event: Event, page: &mut Page) -> Result<Position, LedgerError> {
-        let sealed = self.book.write(event, (self.clock)(), &self.software)?;
+    fn write(&mut self, event: Event, page: &mut Page) -> Result<(Position, Event), LedgerError> {
+        let (sealed, event) = self.book.write(event, (self.clock)(), &self.software)?;
         let position = sealed.position;
         page.rows.push(Row { sealed, named: None, answer: None });
-        Ok(position)
+        Ok((position, event))
     }
 }
 
@@ -266,11 +224,11 @@ impl Page {
     }
 }
 
-fn same_request(request: &Request, charged: &Hash, sequence: u64) -> Result<(), LedgerError> {
-    if request.hash() == *charged {
+fn same_request(asked: &Asked, charged: &Hash, sequence: u64) -> Result<(), LedgerError> {
+    if asked.hash == *charged {
         return Ok(());
     }
-    let id = request.id.as_deref().unwrap_or_default();
+    let id = asked.request.id.as_deref().unwrap_or_default();
     let text = format!(
         "the request id `{id}` was used for another request (entry {sequence}); give every request its own; \
          nothing was charged"
@@ -278,8 +236,8 @@ fn same_request(request: &Request, charged: &Hash, sequence: u64) -> Result<(), 
     Err(LedgerError::refusal("ledger.request.other", text))
 }
 
-fn unanswered(request: &Request, sequence: u64) -> LedgerError {
-    let id = request.id.as_deref().unwrap_or_default();
+fn unanswered(asked: &Asked, sequence: u64) -> LedgerError {
+    let id = asked.request.id.as_deref().unwrap_or_default();
     let text = format!(
         "the request `{id}` was charged (entry {sequence}) but has no stored answer: it is still being worked on, or \
          it failed; the charge stands, and nothing new was charged; to pay again use another request id"

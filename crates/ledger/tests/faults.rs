@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failing test may fail anywhere")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use demur_accounting::Filter;
@@ -312,4 +313,56 @@ fn charges_that_share_a_commit_share_its_fault() {
             assert_eq!(acknowledged < 20, struck, "operation {at}, {mode:?}");
         }
     }
+}
+
+/// Those who come while somebody waits for the disk are served by the next commit, all of them.
+#[test]
+fn who_waits_together_is_served_by_one_commit() {
+    let bench = Bench::new();
+    let faults = Faults::none();
+    let ledger = bench.open(faults.clone()).unwrap();
+    let before = faults.count();
+    let mut other = bench.location.open(options().patience, options().on_wait).unwrap();
+    other.begin().unwrap();
+    std::thread::scope(|scope| {
+        for id in 0..20 {
+            let request = Request { loss: "pure(0.001)".parse().unwrap(), ..request(&format!("id{id}")) };
+            let ledger = &ledger;
+            scope.spawn(move || receipt(ledger.charge(request).unwrap()).position());
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        other.abandon().unwrap();
+    });
+    // The first batch has who came first; the second all others, unless a thread was very late.
+    let operations = faults.count() - before;
+    assert!(operations <= 3 * 4, "{operations} operations for 20 charges");
+}
+
+/// Whoever leads may fall. All who wait are told, nothing was charged, and others can go on.
+#[test]
+fn who_leads_and_falls_leaves_nobody_waiting() {
+    static FALLING: AtomicBool = AtomicBool::new(false);
+    fn clock() -> jiff::Timestamp {
+        assert!(!FALLING.load(Ordering::SeqCst), "the clock fell, says the test");
+        jiff::Timestamp::now()
+    }
+    let bench = Bench::new();
+    let ledger = Ledger::open(&bench.location, Options { clock, ..options() }).unwrap();
+    let _paid = receipt(ledger.charge(request("before")).unwrap());
+    let before = bench.counts();
+    FALLING.store(true, Ordering::SeqCst);
+    let results: Vec<Option<LedgerError>> = std::thread::scope(|scope| {
+        let ask = |id: usize| {
+            let ledger = &ledger;
+            scope.spawn(move || ledger.charge(request(&format!("id{id}"))).unwrap_err())
+        };
+        let threads: Vec<_> = (0..20).map(ask).collect();
+        threads.into_iter().map(|thread| thread.join().ok()).collect()
+    });
+    assert_eq!(results.iter().filter(|result| result.is_none()).count(), 1, "one leads and falls");
+    assert!(results.iter().flatten().all(|error| error.code() == "ledger.poisoned"));
+    assert_eq!(ledger.book().unwrap_err().code(), "ledger.poisoned");
+    assert_eq!(bench.counts(), before);
+    let other = Ledger::open(&bench.location, options()).unwrap();
+    let _paid = receipt(other.charge(request("after")).unwrap());
 }

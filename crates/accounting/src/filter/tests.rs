@@ -413,7 +413,7 @@ fn a_raised_filter_keeps_its_kind_and_its_shares() {
         let raised = filter.with_budget(q("2"), delta.clone()).unwrap();
         assert_eq!(raised.guarantee(), (q("2"), delta.unwrap_or_else(|| q("0"))));
         assert_eq!(raised.rule().delta_for_losses(), &raised.rule().delta() * &q("0.25"));
-        assert_eq!(raised.measures, filter.measures);
+        assert_eq!(raised.0.measures, filter.0.measures);
         let state = filter.admit(&filter.start(), &loss("pure(0.01)")).unwrap();
         assert!(raised.take_over(&filter, &state).is_ok());
         let same_delta = filter.with_budget(q("2"), None).unwrap();
@@ -462,7 +462,7 @@ fn filter_speed() {
             println!(
                 "{:>6} ns  {:?}  {text}  {}",
                 each,
-                filter.measures[0],
+                filter.0.measures[0],
                 if admitted == 0 { "(refused)" } else { "" }
             );
         }
@@ -470,7 +470,7 @@ fn filter_speed() {
     for make in [Filter::zcdp, Filter::gaussian, Filter::renyi] {
         let start = std::time::Instant::now();
         let filter = make(q("1"), q("1e-6")).unwrap();
-        println!("{:?} to make a filter of {:?}", start.elapsed(), filter.measures[0]);
+        println!("{:?} to make a filter of {:?}", start.elapsed(), filter.0.measures[0]);
         let (json, start) = (serde_json::to_string(&filter).unwrap(), std::time::Instant::now());
         serde_json::from_str::<Filter>(&json).unwrap();
         println!("{:?} to read it", start.elapsed());

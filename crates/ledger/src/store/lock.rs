@@ -1,7 +1,6 @@
 //! [`Lock`]: one writer at a time, and a word about who it is.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +17,8 @@ pub(super) const NOTICEABLE: Duration = Duration::from_millis(500);
 pub(super) struct Lock {
     path: PathBuf,
     file: File,
+    /// Our line in it.
+    name: String,
     patience: Duration,
     on_wait: OnWait,
 }
@@ -26,7 +27,10 @@ impl Lock {
     pub(super) fn new(path: PathBuf, patience: Duration, on_wait: OnWait) -> Result<Self, LedgerError> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|error| broken(&path, &error))?;
-        Ok(Self { path, file, patience, on_wait })
+        let program = std::env::args().next().unwrap_or_default();
+        let program = Path::new(&program).file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("process {} ({program})\n", std::process::id());
+        Ok(Self { path, file, name, patience, on_wait })
     }
 
     /// Waits for the lock.
@@ -62,22 +66,28 @@ impl Lock {
         self.file.unlock().map_err(|error| broken(&self.path, &error))
     }
 
-    /// Says who we are, for those who wait. That it is not on disk yet does no harm.
-    fn sign(&mut self) -> Result<(), LedgerError> {
-        let program = std::env::args().next().unwrap_or_default();
-        let program = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let line = format!("process {} ({program})\n", std::process::id());
-        let signed = self.file.rewind().and_then(|()| self.file.write_all(line.as_bytes()));
+    /// Says who we are, for those who wait, unless that stands there. That it is not on disk yet does no harm.
+    fn sign(&self) -> Result<(), LedgerError> {
+        let signed = match self.line() {
+            Ok(line) if line == self.name => Ok(()),
+            _ => crate::file::write(&self.file, 0, self.name.as_bytes()),
+        };
         signed.map_err(|error| broken(&self.path, &error))
     }
 
-    fn holder(&mut self) -> String {
-        let mut text = String::new();
-        let read = self.file.rewind().and_then(|()| self.file.read_to_string(&mut text));
-        match (read, text.lines().next()) {
-            (Ok(_), Some(line)) if !line.is_empty() => line.to_owned(),
+    fn holder(&self) -> String {
+        match self.line() {
+            Ok(line) if line.len() > 1 => line.trim_end().to_owned(),
             _ => "another process".to_owned(),
         }
+    }
+
+    /// The first line.
+    fn line(&self) -> std::io::Result<String> {
+        let mut bytes = [0; 512];
+        let count = crate::file::read(&self.file, &mut bytes)?;
+        let line = bytes[..count].split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(line).into_owned())
     }
 }
 

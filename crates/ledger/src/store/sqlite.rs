@@ -13,10 +13,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::lock::{Lock, OnWait};
-use super::{Found, Row, Store, StoredAnswer, VisitAnswer, VisitEntry, Wanted};
+use super::{AnswerRow, Found, Row, Store, StoredAnswer, VisitAnswer, VisitEntry, Wanted};
 use crate::entry::{Position, Sealed};
 use crate::{Hash, LedgerError};
 
@@ -37,6 +38,8 @@ CREATE INDEX answer_by_request ON answer (request, charge) WHERE request IS NOT 
 /// Entries in an SQLite file.
 pub struct Sqlite {
     path: PathBuf,
+    /// The file, its log and the index of the log: who has another one of them sees another ledger.
+    files: [PathBuf; 3],
     identity: Option<[Identity; 3]>,
     connection: Connection,
     lock: Option<Lock>,
@@ -99,12 +102,15 @@ impl Sqlite {
                 format!("the ledger {} cannot be opened: {error}", path.display()),
             )
         })?;
-        let store = Self { path: path.to_owned(), identity: None, connection, lock: None };
+        let files = [path.to_owned(), dashed(path, "-wal"), dashed(path, "-shm")];
+        let store = Self { path: path.to_owned(), files, identity: None, connection, lock: None };
         let pragma = |name: &str| store.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let marks = store
             .connection
             .busy_timeout(Duration::from_secs(10))
-            .and_then(|()| Ok((pragma("application_id")?, pragma("user_version")?)))
+            // Otherwise SQLite plans a query anew for every value it is asked with.
+            .and_then(|()| store.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true))
+            .and_then(|_| Ok((pragma("application_id")?, pragma("user_version")?)))
             .map_err(|error| store.failed("opening", &error))?;
         match marks {
             (APPLICATION, TABLES) => Ok(store),
@@ -120,9 +126,9 @@ impl Sqlite {
     ///
     /// It is not enough to move the log into the file: what is left of the log would hide the newer pages there.
     fn settle(&mut self) -> Result<(), LedgerError> {
-        let known = crate::folder::sync_name(&self.path).and_then(|()| identities(&self.path));
+        let known = crate::folder::sync_name(&self.path).and_then(|()| identities(&self.files));
         self.identity = Some(known.map_err(|error| creating(&self.path, &error))?);
-        let log = dashed(&self.path, "-wal");
+        let [_, log, _] = self.files.clone();
         if std::fs::metadata(&log).is_ok_and(|log| log.len() == 0) {
             return Ok(());
         }
@@ -146,6 +152,10 @@ impl Sqlite {
         LedgerError::broken("ledger.store", format!("the file {} {what}", self.path.display()))
     }
 
+    fn run(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+
     fn head(&self) -> rusqlite::Result<Option<Position>> {
         let sql = "SELECT sequence, hash FROM entry ORDER BY sequence DESC LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -154,7 +164,7 @@ impl Sqlite {
             .optional()
     }
 
-    fn look_up(&self, wanted: &Wanted<'_>) -> rusqlite::Result<Found> {
+    fn look_up(&self, wanted: &[Wanted<'_>]) -> rusqlite::Result<Vec<Found>> {
         const NAMED: &str =
             "SELECT e.sequence, e.hash, e.body FROM named n JOIN entry e ON e.sequence = n.charge
                              WHERE n.requester = ?1 AND n.id = ?2";
@@ -163,47 +173,45 @@ impl Sqlite {
         const EQUAL: &str = "SELECT e.sequence, e.hash, e.body, a.body FROM answer a
                              JOIN entry e ON e.sequence = a.release
                              WHERE a.request = ?1 AND (a.requester = ?2 OR NOT ?3) ORDER BY a.charge LIMIT 1";
+        let mut named = self.connection.prepare_cached(NAMED)?;
+        let mut paid = self.connection.prepare_cached(PAID)?;
+        let mut equal = self.connection.prepare_cached(EQUAL)?;
         let stored = |row: &rusqlite::Row<'_>| Ok(StoredAnswer { release: sealed(row)?, bytes: row.get(3)? });
-        if let Some(id) = wanted.id {
-            let mut named = self.connection.prepare_cached(NAMED)?;
-            if let Some(charge) = named.query_row(params![wanted.requester, id], sealed).optional()? {
-                let mut paid = self.connection.prepare_cached(PAID)?;
+        let look_up = |Wanted { requester, id, request, only_own }: &Wanted<'_>| {
+            if let Some(id) = id
+                && let Some(charge) = named.query_row(params![requester, id], sealed).optional()?
+            {
                 let answer = paid.query_row([charge.position.sequence as i64], stored).optional()?;
                 return Ok(Found { charge: Some(charge), answer });
             }
-        }
-        let Some(request) = wanted.request else { return Ok(Found::default()) };
-        let mut equal = self.connection.prepare_cached(EQUAL)?;
-        let values = params![request.bytes(), wanted.requester, wanted.only_own];
-        Ok(Found { charge: None, answer: equal.query_row(values, stored).optional()? })
+            let Some(request) = request else { return Ok(Found::default()) };
+            let answer = equal.query_row(params![request.bytes(), requester, only_own], stored).optional()?;
+            Ok(Found { charge: None, answer })
+        };
+        wanted.iter().map(look_up).collect()
     }
 
-    fn insert(&self, row: &Row) -> rusqlite::Result<()> {
-        let sequence = row.sealed.position.sequence as i64;
+    fn insert(&self, rows: &[Row]) -> rusqlite::Result<()> {
         let mut entry = self.connection.prepare_cached("INSERT INTO entry VALUES (?1, ?2, ?3)")?;
-        entry.execute(params![sequence, row.sealed.position.hash.bytes(), row.sealed.body])?;
-        if let Some((requester, id)) = &row.named {
-            let mut named = self.connection.prepare_cached("INSERT INTO named VALUES (?1, ?2, ?3)")?;
-            named.execute(params![requester, id, sequence])?;
-        }
-        if let Some(answer) = &row.answer {
-            let mut insert =
-                self.connection.prepare_cached("INSERT INTO answer VALUES (?1, ?2, ?3, ?4, ?5)")?;
-            let request = answer.request.as_ref().map(Hash::bytes);
-            insert.execute(params![
-                answer.charge as i64,
-                sequence,
-                answer.requester,
-                request,
-                answer.bytes
-            ])?;
+        let mut named = self.connection.prepare_cached("INSERT INTO named VALUES (?1, ?2, ?3)")?;
+        let mut answer = self.connection.prepare_cached("INSERT INTO answer VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        for row in rows {
+            let sequence = row.sealed.position.sequence as i64;
+            entry.execute(params![sequence, row.sealed.position.hash.bytes(), row.sealed.body])?;
+            if let Some((requester, id)) = &row.named {
+                named.execute(params![requester, id, sequence])?;
+            }
+            if let Some(AnswerRow { charge, requester, request, bytes }) = &row.answer {
+                let request = request.as_ref().map(Hash::bytes);
+                answer.execute(params![*charge as i64, sequence, requester, request, bytes])?;
+            }
         }
         Ok(())
     }
 
     /// A file that was deleted or replaced can still be written, but nobody will ever read it.
     fn still_there(&self) -> Result<(), LedgerError> {
-        match identities(&self.path) {
+        match identities(&self.files) {
             Ok(now) if Some(now) == self.identity => Ok(()),
             _ => Err(self.wrong("or its log was deleted, moved or replaced while it was in use")),
         }
@@ -219,7 +227,7 @@ impl Store for Sqlite {
         let lock = self.lock.as_mut().ok_or_else(|| LedgerError::ours("a reader tried to write"))?;
         lock.take()?;
         let begun = self.still_there().and_then(|()| {
-            let head = self.connection.execute_batch("BEGIN IMMEDIATE").and_then(|()| self.head());
+            let head = self.run("BEGIN IMMEDIATE").and_then(|()| self.head());
             head.map_err(|error| self.failed("locking", &error))
         });
         begun.or_else(|error| self.abandon().and(Err(error)))
@@ -237,8 +245,7 @@ impl Store for Sqlite {
     }
 
     fn find(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Found>, LedgerError> {
-        let found = wanted.iter().map(|wanted| self.look_up(wanted)).collect::<rusqlite::Result<_>>();
-        found.map_err(|error| self.failed("reading", &error))
+        self.look_up(wanted).map_err(|error| self.failed("reading", &error))
     }
 
     fn answers(&mut self, charges: Range<u64>, visit: &mut VisitAnswer<'_>) -> Result<(), LedgerError> {
@@ -255,25 +262,22 @@ impl Store for Sqlite {
     }
 
     fn append(&mut self, rows: &[Row]) -> Result<(), LedgerError> {
-        rows.iter().try_for_each(|row| self.insert(row)).map_err(|error| self.failed("writing", &error))
+        self.insert(rows).map_err(|error| self.failed("writing", &error))
     }
 
     fn commit(&mut self) -> Result<(), LedgerError> {
-        let done = self.connection.execute_batch("COMMIT").map_err(|error| self.failed("writing", &error));
+        let done = self.run("COMMIT").map_err(|error| self.failed("writing", &error));
         // A commit that did not happen may be taken back; a commit that did, stays.
         if done.is_err() && !self.connection.is_autocommit() {
-            let _ = self.connection.execute_batch("ROLLBACK");
+            let _ = self.run("ROLLBACK");
         }
-        let done = done.and_then(|()| self.still_there());
         self.give_back().and(done)
     }
 
     fn abandon(&mut self) -> Result<(), LedgerError> {
         let done = match self.connection.is_autocommit() {
             true => Ok(()),
-            false => {
-                self.connection.execute_batch("ROLLBACK").map_err(|error| self.failed("leaving", &error))
-            }
+            false => self.run("ROLLBACK").map_err(|error| self.failed("leaving", &error)),
         };
         self.give_back().and(done)
     }
@@ -364,9 +368,8 @@ fn identity(path: &Path) -> std::io::Result<Identity> {
     std::fs::metadata(path).map(|_| ())
 }
 
-/// The file, its log and the index of the log: who has another one of them sees another ledger.
-fn identities(path: &Path) -> std::io::Result<[Identity; 3]> {
-    Ok([identity(path)?, identity(&dashed(path, "-wal"))?, identity(&dashed(path, "-shm"))?])
+fn identities([file, log, index]: &[PathBuf; 3]) -> std::io::Result<[Identity; 3]> {
+    Ok([identity(file)?, identity(log)?, identity(index)?])
 }
 
 fn dashed(path: &Path, ending: &str) -> PathBuf {
