@@ -30,7 +30,11 @@ pub(crate) fn run(args: &Check, out: &mut impl Write) -> Result<(), Failure> {
             delta.value(),
             budget.name
         )?,
-        None => writeln!(out, "Answers are paid by the budget `{}`; `demur budget show {}` says how much it has.", budget.name, budget.name)?,
+        None => writeln!(
+            out,
+            "Answers are paid by the budget `{}`; `demur budget show {}` says how much it has.",
+            budget.name, budget.name
+        )?,
     }
     Ok(())
 }
@@ -42,12 +46,25 @@ fn describe(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
         return Ok(());
     }
     match &table.unit {
-        PrivacyUnit::Row => writeln!(out, "`{name}`: every row is somebody's. Whether a row is there, and what it says, stays hidden.")?,
+        PrivacyUnit::Row => writeln!(
+            out,
+            "`{name}`: every row is somebody's. Whether a row is there, and what it says, stays hidden."
+        )?,
         PrivacyUnit::Column(column) => {
-            writeln!(out, "`{name}`: all rows with the same `{column}` are one person's. Whether somebody is there at all, and with what, stays hidden.")?;
-            let many = |n: u64, what: &str| if n == 1 { format!("one {what}") } else { format!("at most {n} {what}s") };
+            writeln!(
+                out,
+                "`{name}`: all rows with the same `{column}` are one person's. Whether somebody is there at all, and with what, stays hidden."
+            )?;
+            let many = |n: u64, what: &str| {
+                if n == 1 { format!("one {what}") } else { format!("at most {n} {what}s") }
+            };
             let (groups, rows) = (u64::from(table.max_groups_per_unit), table.max_rows_per_group);
-            writeln!(out, "  A person counts in {} of an answer, and for {} in each.", many(groups, "group"), many(rows, "row"))?;
+            writeln!(
+                out,
+                "  A person counts in {} of an answer, and for {} in each.",
+                many(groups, "group"),
+                many(rows, "row")
+            )?;
         }
     }
     let bounded = |column: &Column| column.low.is_some() && column.high.is_some();

@@ -18,7 +18,9 @@ pub(crate) fn run(args: &Init, out: &mut impl Write) -> Result<(), Failure> {
     let mut made = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| {
         let failure = Failure::new("cli.init", format!("`{}` cannot be made: {error}", path.display()));
         match error.kind() {
-            std::io::ErrorKind::AlreadyExists => failure.hint("edit it, or move it away first; it is never overwritten"),
+            std::io::ErrorKind::AlreadyExists => {
+                failure.hint("edit it, or move it away first; it is never overwritten")
+            }
             _ => failure,
         }
     })?;
@@ -26,9 +28,15 @@ pub(crate) fn run(args: &Init, out: &mut impl Write) -> Result<(), Failure> {
     writeln!(out, "wrote {}", path.display())?;
     let missing = text.matches("# low = , high = ").count();
     if missing > 0 {
-        writeln!(out, "{missing} columns have no bounds yet: fill in low and high for those you want summed or averaged")?;
+        writeln!(
+            out,
+            "{missing} columns have no bounds yet: fill in low and high for those you want summed or averaged"
+        )?;
     }
-    writeln!(out, "next: review it, run `demur check`, then ask with `demur query \"SELECT COUNT(*) FROM …\" --epsilon 0.5`")?;
+    writeln!(
+        out,
+        "next: review it, run `demur check`, then ask with `demur query \"SELECT COUNT(*) FROM …\" --epsilon 0.5`"
+    )?;
     Ok(())
 }
 
@@ -62,7 +70,11 @@ fn table(file: &Path, args: &Init) -> Result<String, Failure> {
         let message = format!("`{}` has no column `{unit}`", file.display());
         return Err(Failure::new("cli.unit", message).hint(format!("it has: {}", names.join(", "))));
     }
-    let mut text = format!("\n[tables.{}]\nfiles = {}\n", key(&table_name(file)), quoted(&relative(file, &args.project)));
+    let mut text = format!(
+        "\n[tables.{}]\nfiles = {}\n",
+        key(&table_name(file)),
+        quoted(&relative(file, &args.project))
+    );
     text.push_str(&match unit {
         Some("row") => "unit = \"row\"                    # every row is somebody of its own\n".to_owned(),
         Some(unit) => format!(
@@ -90,8 +102,12 @@ fn column(name: &str, found: Option<ColumnType>, unit: Option<&str>) -> String {
     match found {
         None => format!("# {} has a type that cannot be asked about\n", key(name)),
         Some(found) if unit == Some(name) => name_and(&format!("{{ type = \"{found}\" }}")),
-        Some(found) if found.is_ordered_number() => name_and(&format!("{{ type = \"{found}\" }}    # low = , high = ")),
-        Some(found) => name_and(&format!("{{ type = \"{found}\" }}    # values = [\"…\"] if they are public")),
+        Some(found) if found.is_ordered_number() => {
+            name_and(&format!("{{ type = \"{found}\" }}    # low = , high = "))
+        }
+        Some(found) => {
+            name_and(&format!("{{ type = \"{found}\" }}    # values = [\"…\"] if they are public"))
+        }
     }
 }
 
@@ -111,7 +127,8 @@ fn relative(file: &Path, project: &Path) -> String {
 
 /// A TOML key, in quotes where it must be.
 fn key(name: &str) -> String {
-    let bare = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
+    let bare = !name.is_empty()
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
     if bare { name.to_owned() } else { quoted(name) }
 }
 

@@ -147,7 +147,8 @@ pub(crate) fn write_certificate(path: &Path, answer: &Answer) -> Result<(), Fail
     std::fs::write(path, answer.certificate.text()? + "\n").map_err(|error| {
         let message = format!("the certificate could not be written to `{}`: {error}", path.display());
         let entry = answer.certificate.charge.sequence;
-        Failure::new("cli.file", message).hint(format!("it is kept in the ledger: demur certificate show {entry}"))
+        Failure::new("cli.file", message)
+            .hint(format!("it is kept in the ledger: demur certificate show {entry}"))
     })
 }
 

@@ -56,7 +56,8 @@ fn rehearse(
     count: u64,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let warning = "NOT PROTECTED: this is a scratch ledger, and the same data is answered about again and again";
+    let warning =
+        "NOT PROTECTED: this is a scratch ledger, and the same data is answered about again and again";
     let _ = writeln!(std::io::stderr(), "{warning}");
     let mut failed = None;
     let shown = engine.rehearse(project, quote, backend, count, |table| {
@@ -82,7 +83,12 @@ fn ask(asked: &Asked, requester: Option<&str>, id: Option<String>) -> Result<Ask
     let sql = match (&asked.sql, &asked.sql_file) {
         (Some(sql), _) => sql.clone(),
         (None, Some(path)) => read(path)?,
-        (None, None) => return Err(Failure::new("cli.sql", "there is no question; write it in quotes, or use --sql-file")),
+        (None, None) => {
+            return Err(Failure::new(
+                "cli.sql",
+                "there is no question; write it in quotes, or use --sql-file",
+            ));
+        }
     };
     let noise = asked.noise.as_deref().map(str::parse).transpose()?;
     let requester = requester.map_or_else(place::user, str::to_owned);
@@ -90,7 +96,9 @@ fn ask(asked: &Asked, requester: Option<&str>, id: Option<String>) -> Result<Ask
 }
 
 fn read(path: &PathBuf) -> Result<String, Failure> {
-    let wrong = |error: std::io::Error| Failure::new("cli.read", format!("`{}` cannot be read: {error}", path.display()));
+    let wrong = |error: std::io::Error| {
+        Failure::new("cli.read", format!("`{}` cannot be read: {error}", path.display()))
+    };
     if path.as_os_str() != "-" {
         return std::fs::read_to_string(path).map_err(wrong);
     }

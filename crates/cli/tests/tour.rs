@@ -18,7 +18,11 @@ fn the_tour_can_be_typed() {
         let (block, _) = block.split_once("```").unwrap();
         let (command, expected) = block.split_once('\n').unwrap();
         let words = words(command.strip_prefix("$ demur ").unwrap());
-        let done = Command::new(env!("CARGO_BIN_EXE_demur")).args(&words).current_dir(folder.path()).output().unwrap();
+        let done = Command::new(env!("CARGO_BIN_EXE_demur"))
+            .args(&words)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
         let told = String::from_utf8(done.stdout).unwrap() + &String::from_utf8(done.stderr).unwrap();
         assert_eq!(without_numbers(&told), without_numbers(expected), "{command}\n{told}");
         typed += 1;
@@ -51,7 +55,9 @@ fn without_numbers(text: &str) -> String {
     };
     // Rows in the order of their noisy numbers may come in another order.
     let mut lines: Vec<_> = text.lines().map(line).filter(|line| !line.is_empty()).collect();
-    let is_row = |line: &String| ["north", "south", "east", "west", "coast", "islands"].iter().any(|region| line.starts_with(region));
+    let is_row = |line: &String| {
+        ["north", "south", "east", "west", "coast", "islands"].iter().any(|region| line.starts_with(region))
+    };
     lines.iter_mut().filter(|line| is_row(line)).for_each(|line| *line = "a region # ± # # ± #".to_owned());
     lines.join("\n")
 }

@@ -8,7 +8,11 @@
 //!
 //! Prints a line of JSON: seconds by the wall clock from the SQL to the answer, the peak of memory in KiB, the rows of the answer.
 
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and stops at the first surprise")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a bench prints, and stops at the first surprise"
+)]
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -49,7 +53,10 @@ fn raw(folder: &Path, sql: &str) -> usize {
         let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(cores));
         for table in project.catalog.tables.values() {
             let file = folder.join(&table.files[0]);
-            context.register_parquet(&table.name, file.to_str().unwrap(), ParquetReadOptions::default()).await.unwrap();
+            context
+                .register_parquet(&table.name, file.to_str().unwrap(), ParquetReadOptions::default())
+                .await
+                .unwrap();
         }
         let batches = context.sql(sql).await.unwrap().collect().await.unwrap();
         batches.iter().map(|batch| batch.num_rows()).sum()

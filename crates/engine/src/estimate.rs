@@ -77,7 +77,12 @@ impl<'a> Estimates<'a> {
                 let ratio = self.ratio.ok_or_else(EngineError::after_the_charge)?;
                 let (sum, number) = (deviation.number(group)?, count.number(group)?);
                 let interval = Some(self.scaled(ratio.interval(sum, number)));
-                Ok(Estimate { steps: 0, value: ratio.value(sum, number) * self.step, list: Vec::new(), interval })
+                Ok(Estimate {
+                    steps: 0,
+                    value: ratio.value(sum, number) * self.step,
+                    list: Vec::new(),
+                    interval,
+                })
             }
             (Recipe::Quantiles { at, .. }, [nodes]) => self.quantiles(nodes, at, group),
             _ => Err(EngineError::after_the_charge()),
@@ -92,7 +97,10 @@ impl<'a> Estimates<'a> {
     fn quantiles(&self, nodes: &Noisy<'_>, at: &[f64], group: usize) -> Result<Estimate, EngineError> {
         let tree = nodes.tree.ok_or_else(EngineError::after_the_charge)?;
         let width = tree.nodes();
-        let of_group = nodes.numbers.get(group * width..(group + 1) * width).ok_or_else(EngineError::after_the_charge)?;
+        let of_group = nodes
+            .numbers
+            .get(group * width..(group + 1) * width)
+            .ok_or_else(EngineError::after_the_charge)?;
         let found = tree.quantiles(of_group, nodes.noise, at, OUTSIDE)?;
         let list: Vec<f64> = found.iter().map(|quantile| quantile.value * self.step).collect();
         let one = match found.as_slice() {
@@ -117,8 +125,9 @@ impl Noisy<'_> {
 fn step(recipe: &Recipe) -> Rational {
     match recipe {
         Recipe::Units => Rational::one(),
-        Recipe::Plain { step, .. } | Recipe::Sum { step, .. } | Recipe::Mean { step, .. } | Recipe::Quantiles { step, .. } => {
-            step_size(*step)
-        }
+        Recipe::Plain { step, .. }
+        | Recipe::Sum { step, .. }
+        | Recipe::Mean { step, .. }
+        | Recipe::Quantiles { step, .. } => step_size(*step),
     }
 }

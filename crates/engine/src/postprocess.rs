@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
-use datafusion::arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices, take_record_batch};
+use datafusion::arrow::compute::{
+    SortColumn, SortOptions, filter_record_batch, lexsort_to_indices, take_record_batch,
+};
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{DFSchema, Result, plan_err};
@@ -72,7 +74,8 @@ fn prepare(plan: &LogicalPlan, context: &SessionContext, steps: &mut Vec<Step>) 
     match plan {
         LogicalPlan::TableScan(_) | LogicalPlan::SubqueryAlias(_) => {}
         LogicalPlan::Projection(projection) => {
-            let exprs = projection.expr.iter().map(|expr| ready(&expr.clone().unalias())).collect::<Result<_>>()?;
+            let exprs =
+                projection.expr.iter().map(|expr| ready(&expr.clone().unalias())).collect::<Result<_>>()?;
             steps.push(Step::Project(exprs, Arc::clone(projection.schema.inner())));
         }
         LogicalPlan::Filter(filter) => steps.push(Step::Filter(ready(&filter.predicate)?)),

@@ -24,7 +24,8 @@ impl Project {
             Some(found) => Self::open(found),
             None => {
                 let text = format!("there is no {FILE} in `{}` or above it", here.display());
-                Err(EngineError::new("engine.project", text).hint("make one with `demur init FILE`, or name its folder with --project"))
+                Err(EngineError::new("engine.project", text)
+                    .hint("make one with `demur init FILE`, or name its folder with --project"))
             }
         }
     }

@@ -21,7 +21,11 @@ impl Engine {
     /// The engine for a project: its budget is opened on first use, if the catalog says with how much.
     ///
     /// A ledger that was there before and is missing now is refused, never made again.
-    pub fn for_project(project: &Project, location: &Location, options: Options) -> Result<Self, EngineError> {
+    pub fn for_project(
+        project: &Project,
+        location: &Location,
+        options: Options,
+    ) -> Result<Self, EngineError> {
         let budget = &project.catalog.budget;
         if let Some((epsilon, delta, filter)) = &budget.opens_with {
             let ledger = match Ledger::create(location, options.clone()) {
@@ -54,7 +58,8 @@ impl Engine {
     ) -> Result<Answer, EngineError> {
         let question = self.question(project, ask, quote, backend)?;
         self.ask(&question, || {
-            let tally = backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
+            let tally =
+                backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
             Ok::<_, EngineError>(Tallied { quote, tally })
         })
     }
@@ -69,11 +74,16 @@ impl Engine {
         mut each: impl FnMut(Table) -> std::io::Result<()>,
     ) -> Result<(), EngineError> {
         let name = BudgetName::whole(&project.catalog.budget.name);
-        let is_scratch = self.ledger().book()?.budget(&name).is_some_and(|budget| budget.dataset.starts_with(SCRATCH));
+        let is_scratch =
+            self.ledger().book()?.budget(&name).is_some_and(|budget| budget.dataset.starts_with(SCRATCH));
         if !is_scratch {
-            let text = format!("answers are repeated on a scratch budget alone, and `{}` is none", project.catalog.budget.name);
-            return Err(EngineError::refused("engine.scratch", text)
-                .hint("make one for tests: demur budget create NAME --epsilon 1 --scratch --ledger scratch.db"));
+            let text = format!(
+                "answers are repeated on a scratch budget alone, and `{}` is none",
+                project.catalog.budget.name
+            );
+            return Err(EngineError::refused("engine.scratch", text).hint(
+                "make one for tests: demur budget create NAME --epsilon 1 --scratch --ledger scratch.db",
+            ));
         }
         backend.check(&quote.bounded)?;
         let tally = backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
@@ -82,12 +92,20 @@ impl Engine {
         let mut entropy = Entropy::from_os().map_err(|_| EngineError::after_the_charge())?;
         for _ in 0..count {
             let table = tallied.table(&afterwards, &mut entropy)?;
-            each(table).map_err(|error| EngineError::new("engine.write", format!("the answers could not be written: {error}")))?;
+            each(table).map_err(|error| {
+                EngineError::new("engine.write", format!("the answers could not be written: {error}"))
+            })?;
         }
         Ok(())
     }
 
-    fn question(&self, project: &Project, ask: &Ask, quote: &Quote, backend: &dyn Backend) -> Result<Question, EngineError> {
+    fn question(
+        &self,
+        project: &Project,
+        ask: &Ask,
+        quote: &Quote,
+        backend: &dyn Backend,
+    ) -> Result<Question, EngineError> {
         backend.check(&quote.bounded)?;
         let version = self.fingerprint(&backend.version(&quote.bounded)?);
         Ok(quote.question(project, ask, version))
@@ -103,7 +121,11 @@ fn secret() -> Result<[u64; 2], EngineError> {
     Ok([word(low), word(high)])
 }
 
-fn filter_of(epsilon: demur_exact::Rational, delta: Delta, kind: Option<&str>) -> Result<Filter, EngineError> {
+fn filter_of(
+    epsilon: demur_exact::Rational,
+    delta: Delta,
+    kind: Option<&str>,
+) -> Result<Filter, EngineError> {
     Ok(match (kind, delta == Delta::ZERO) {
         (None | Some("pure"), true) => Filter::pure(epsilon)?,
         (None | Some("zcdp"), false) => Filter::zcdp(epsilon, delta.exact())?,
@@ -111,7 +133,8 @@ fn filter_of(epsilon: demur_exact::Rational, delta: Delta, kind: Option<&str>) -
         (Some("renyi"), false) => Filter::renyi(epsilon, delta.exact())?,
         (Some(kind), _) => {
             let text = format!("the filter `{kind}` does not go with δ = {}", delta.value());
-            return Err(EngineError::new("engine.budget", text).hint("filters: pure (δ = 0), zcdp, gaussian, renyi (δ > 0)"));
+            return Err(EngineError::new("engine.budget", text)
+                .hint("filters: pure (δ = 0), zcdp, gaussian, renyi (δ > 0)"));
         }
     })
 }

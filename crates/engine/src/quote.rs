@@ -1,8 +1,8 @@
 //! [`Quote`]: a question, what will be done to answer it, and what that costs. Made without reading a row.
 
 use demur_core::{Delta, Epsilon, Guarantee};
-use demur_plan::catalog::{NoisePreference, PrivacyUnit};
 use demur_exact::Rational;
+use demur_plan::catalog::{NoisePreference, PrivacyUnit};
 use demur_plan::{Bounded, Keys as PlannedKeys, Recipe, Statistic, step_size};
 use demur_tally::Measure;
 
@@ -80,7 +80,11 @@ impl Quote {
         let mut quote = Self { bounded, guarantee, pricing, subjects, trees, ratios: Vec::new() };
         quote.afterwards()?;
         let ratio = |statistic: &Statistic| {
-            let noises: Vec<_> = quote.inputs(&statistic.recipe).into_iter().map(|index| &quote.pricing.noises()[index]).collect();
+            let noises: Vec<_> = quote
+                .inputs(&statistic.recipe)
+                .into_iter()
+                .map(|index| &quote.pricing.noises()[index])
+                .collect();
             estimate::ratio(&statistic.recipe, &noises)
         };
         quote.ratios = quote.bounded.statistics.iter().map(ratio).collect::<Result<_, _>>()?;
@@ -90,7 +94,8 @@ impl Quote {
     /// What will be done with noisy answers.
     pub(crate) fn afterwards(&self) -> Result<Postprocess<'_>, EngineError> {
         // Depends on the query alone, so its words may be told.
-        Postprocess::new(&self.bounded.after).map_err(|error| EngineError::new("engine.afterwards", error.strip_backtrace()))
+        Postprocess::new(&self.bounded.after)
+            .map_err(|error| EngineError::new("engine.afterwards", error.strip_backtrace()))
     }
 
     /// Which items a recipe is made from.
@@ -103,7 +108,10 @@ impl Quote {
             }
             Recipe::Quantiles { histogram, .. } => vec![Subject::Measure(histogram)],
         };
-        subjects.iter().filter_map(|subject| self.subjects.iter().position(|found| found == subject)).collect()
+        subjects
+            .iter()
+            .filter_map(|subject| self.subjects.iter().position(|found| found == subject))
+            .collect()
     }
 
     /// The question for the ledger and the certificate.
@@ -182,13 +190,20 @@ impl Quote {
         let bounds = match &self.bounded.spec.measures[index] {
             Measure::Count { most: 1, .. } => "a unit counts once".to_owned(),
             Measure::Count { most, .. } => format!("a unit counts for at most {most} rows"),
-            Measure::Sum { unit, .. } => format!("a unit's sum from {} to {}", shown(unit.low), shown(unit.high)),
+            Measure::Sum { unit, .. } => {
+                format!("a unit's sum from {} to {}", shown(unit.low), shown(unit.high))
+            }
             Measure::Deviation { row, most, .. } => {
                 format!("values from {} to {}, {}", shown(row.low), shown(row.high), rows(*most))
             }
             Measure::Distinct { most, .. } => format!("a unit brings at most {most} values"),
             Measure::Histogram { row, most, cells, .. } => {
-                format!("values from {} to {} in {cells} cells, {}", shown(row.low), shown(row.high), rows(*most))
+                format!(
+                    "values from {} to {} in {cells} cells, {}",
+                    shown(row.low),
+                    shown(row.high),
+                    rows(*most)
+                )
             }
         };
         (format!("{what} for {}", names.join(", ")), within(bounds))
@@ -199,10 +214,17 @@ impl Quote {
         let uses = |recipe: &Recipe| match recipe {
             Recipe::Units => false,
             Recipe::Plain { measure, .. } => *measure == index,
-            Recipe::Sum { deviation, count, .. } | Recipe::Mean { deviation, count, .. } => *deviation == index || *count == index,
+            Recipe::Sum { deviation, count, .. } | Recipe::Mean { deviation, count, .. } => {
+                *deviation == index || *count == index
+            }
             Recipe::Quantiles { histogram, .. } => *histogram == index,
         };
-        self.bounded.statistics.iter().filter(|statistic| uses(&statistic.recipe)).map(|statistic| statistic.name.as_str()).collect()
+        self.bounded
+            .statistics
+            .iter()
+            .filter(|statistic| uses(&statistic.recipe))
+            .map(|statistic| statistic.name.as_str())
+            .collect()
     }
 
     /// How large a step of a subject is.
@@ -218,7 +240,11 @@ impl Quote {
     /// How large a step of what a subject counts is: histograms count values, not steps.
     fn counted_step(&self, subject: Subject) -> Rational {
         match subject {
-            Subject::Measure(index) if matches!(self.bounded.spec.measures[index], Measure::Histogram { .. }) => Rational::one(),
+            Subject::Measure(index)
+                if matches!(self.bounded.spec.measures[index], Measure::Histogram { .. }) =>
+            {
+                Rational::one()
+            }
             other => self.step(other),
         }
     }
@@ -263,11 +289,14 @@ fn guarantee(project: &Project, ask: &Ask, bounded: &Bounded) -> Result<Guarante
     let budget = &project.catalog.budget;
     let wrong = |error: demur_core::Error| EngineError::new("engine.guarantee", error.to_string());
     let number = |text: &str, what: &str| {
-        text.trim().parse::<f64>().map_err(|_| EngineError::new("engine.guarantee", format!("{what} must be a number, but it is `{text}`")))
+        text.trim().parse::<f64>().map_err(|_| {
+            EngineError::new("engine.guarantee", format!("{what} must be a number, but it is `{text}`"))
+        })
     };
     let Some(epsilon) = bounded.options.epsilon.as_ref().or(ask.epsilon.as_ref()) else {
         let text = "the question does not say what it may cost";
-        return Err(EngineError::new("engine.guarantee", text).hint("write --epsilon 0.5, or OPTIONS(epsilon = 0.5) after SELECT WITH DIFFERENTIAL_PRIVACY"));
+        return Err(EngineError::new("engine.guarantee", text)
+            .hint("write --epsilon 0.5, or OPTIONS(epsilon = 0.5) after SELECT WITH DIFFERENTIAL_PRIVACY"));
     };
     let epsilon = Epsilon::new(number(epsilon, "ε")?).map_err(wrong)?;
     let delta = match bounded.options.delta.as_ref().or(ask.delta.as_ref()) {
@@ -275,12 +304,20 @@ fn guarantee(project: &Project, ask: &Ask, bounded: &Bounded) -> Result<Guarante
         None => budget.delta.unwrap_or(Delta::ZERO),
     };
     if epsilon == Epsilon::ZERO {
-        return Err(EngineError::new("engine.guarantee", "ε = 0 allows no answer at all; ask for a little more"));
+        return Err(EngineError::new(
+            "engine.guarantee",
+            "ε = 0 allows no answer at all; ask for a little more",
+        ));
     }
     match budget.most_per_question {
         Some(most) if epsilon > most => {
-            let text = format!("ε = {} was asked for, but one question may cost at most ε = {}", epsilon.value(), most.value());
-            Err(EngineError::refused("engine.policy", text).hint("the owner's limit is max_epsilon_per_question in demur.toml"))
+            let text = format!(
+                "ε = {} was asked for, but one question may cost at most ε = {}",
+                epsilon.value(),
+                most.value()
+            );
+            Err(EngineError::refused("engine.policy", text)
+                .hint("the owner's limit is max_epsilon_per_question in demur.toml"))
         }
         _ => Ok(Guarantee::new(epsilon, delta)),
     }
@@ -310,7 +347,8 @@ fn items(bounded: &mut Bounded, shape: Preference) -> Result<Items, EngineError>
         let what = format!("measure {index}");
         if let Measure::Histogram { row, cells, most, .. } = &mut bounded.spec.measures[index] {
             let tree = Tree::new(row.low, row.high, shape)?;
-            *cells = u32::try_from(tree.cells()).map_err(|_| EngineError::new("engine.quantile", "a histogram has too many cells"))?;
+            *cells = u32::try_from(tree.cells())
+                .map_err(|_| EngineError::new("engine.quantile", "a histogram has too many cells"))?;
             let item = tree.item(what, groups, *most)?;
             add(Subject::Measure(index), item, Some(tree));
         } else {
@@ -383,7 +421,8 @@ impl Quote {
             ExplainedItem { what, bounds, sensitivity: self.sensitivity(*subject), noise, standard_deviation }
         });
         let items = items.collect();
-        let statistics = bounded.statistics.iter().map(|statistic| self.explain_statistic(statistic)).collect();
+        let statistics =
+            bounded.statistics.iter().map(|statistic| self.explain_statistic(statistic)).collect();
         Explained {
             table: bounded.table.name.clone(),
             unit,
@@ -397,11 +436,13 @@ impl Quote {
     fn explain_statistic(&self, statistic: &Statistic) -> ExplainedStatistic {
         let made_from = self.inputs(&statistic.recipe);
         let zero = [0];
-        let noisy = |index: &usize| Noisy { numbers: &zero, noise: &self.pricing.noises()[*index], tree: None };
+        let noisy =
+            |index: &usize| Noisy { numbers: &zero, noise: &self.pricing.noises()[*index], tree: None };
         let error = match statistic.recipe {
             Recipe::Mean { .. } | Recipe::Quantiles { .. } => None,
             _ => {
-                let estimate = Estimates::new(&statistic.recipe, made_from.iter().map(noisy).collect(), None).of(0);
+                let estimate =
+                    Estimates::new(&statistic.recipe, made_from.iter().map(noisy).collect(), None).of(0);
                 estimate.ok().and_then(|estimate| estimate.interval).map(|interval| interval.high)
             }
         };

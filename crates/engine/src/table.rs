@@ -70,7 +70,9 @@ impl Table {
             for (cell, heading) in row.iter().zip(&self.headings) {
                 texts.push(cell.value.to_string());
                 if heading.interval {
-                    let end = |pick: fn((f64, f64)) -> f64| cell.interval.map_or(Value::Null, |ends| Value::from(pick(ends)));
+                    let end = |pick: fn((f64, f64)) -> f64| {
+                        cell.interval.map_or(Value::Null, |ends| Value::from(pick(ends)))
+                    };
                     texts.push(end(|ends| ends.0).to_string());
                     texts.push(end(|ends| ends.1).to_string());
                 }

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, Decimal128Array, Float64Array, Int64Array, ListBuilder, Float64Builder, UInt32Array, new_empty_array,
+    ArrayRef, Decimal128Array, Float64Array, Float64Builder, Int64Array, ListBuilder, UInt32Array,
+    new_empty_array,
 };
 use datafusion::arrow::compute::{cast, take};
 use datafusion::arrow::datatypes::DataType;
@@ -52,7 +53,11 @@ struct Shown {
 
 impl Tallied<'_> {
     /// Draws noise and makes the table that is shown.
-    pub(crate) fn table(&self, afterwards: &Postprocess<'_>, entropy: &mut Entropy) -> Result<Table, EngineError> {
+    pub(crate) fn table(
+        &self,
+        afterwards: &Postprocess<'_>,
+        entropy: &mut Entropy,
+    ) -> Result<Table, EngineError> {
         let shown = self.add_noise(entropy)?;
         let mut columns = self.keys(&shown)?;
         let mut ends = [Vec::new(), Vec::new()];
@@ -99,16 +104,27 @@ impl Tallied<'_> {
     }
 
     /// The noisy numbers of a subject for these groups.
-    fn noisy(&self, index: usize, groups: &[Option<usize>], entropy: &mut Entropy) -> Result<Vec<i128>, EngineError> {
+    fn noisy(
+        &self,
+        index: usize,
+        groups: &[Option<usize>],
+        entropy: &mut Entropy,
+    ) -> Result<Vec<i128>, EngineError> {
         let mut numbers = Vec::new();
         for group in groups {
             match (self.quote.subjects[index], &self.quote.trees[index]) {
-                (Subject::Units, _) => numbers.push(group.map_or(0, |group| i128::from(self.tally.units[group]))),
-                (Subject::Measure(measure), None) => numbers.push(group.map_or(0, |group| self.tally.measures[measure][group])),
+                (Subject::Units, _) => {
+                    numbers.push(group.map_or(0, |group| i128::from(self.tally.units[group])))
+                }
+                (Subject::Measure(measure), None) => {
+                    numbers.push(group.map_or(0, |group| self.tally.measures[measure][group]))
+                }
                 (Subject::Measure(measure), Some(tree)) => {
                     let cells = tree.cells();
                     let empty = vec![0; cells];
-                    let own = group.map_or(&empty[..], |group| &self.tally.measures[measure][group * cells..(group + 1) * cells]);
+                    let own = group.map_or(&empty[..], |group| {
+                        &self.tally.measures[measure][group * cells..(group + 1) * cells]
+                    });
                     numbers.extend(tree.sums(own)?);
                 }
             }
@@ -140,13 +156,15 @@ impl Tallied<'_> {
         let column = |(index, kind): (usize, &DataType)| match &self.quote.bounded.keys {
             Keys::Public(keys) if keys.is_empty() => Ok(new_empty_array(kind)),
             Keys::Public(keys) => {
-                let values = ScalarValue::iter_to_array(keys.iter().map(|key| key[index].clone())).map_err(failed)?;
+                let values =
+                    ScalarValue::iter_to_array(keys.iter().map(|key| key[index].clone())).map_err(failed)?;
                 cast(&values, kind).map_err(|_| EngineError::after_the_charge())
             }
             _ => {
                 let places = shown.groups.iter().flatten().map(|group| *group as u32);
                 let places = UInt32Array::from_iter_values(places);
-                let values = take(&self.tally.keys[index], &places, None).map_err(|_| EngineError::after_the_charge())?;
+                let values = take(&self.tally.keys[index], &places, None)
+                    .map_err(|_| EngineError::after_the_charge())?;
                 cast(&values, kind).map_err(|_| EngineError::after_the_charge())
             }
         };
@@ -166,7 +184,8 @@ impl Tallied<'_> {
             tree: self.quote.trees[index].as_ref(),
         });
         let estimates = Estimates::new(&statistic.recipe, inputs.collect(), ratio);
-        let estimates = (0..shown.groups.len()).map(|group| estimates.of(group)).collect::<Result<Vec<_>, _>>()?;
+        let estimates =
+            (0..shown.groups.len()).map(|group| estimates.of(group)).collect::<Result<Vec<_>, _>>()?;
         let end = |pick: fn(Interval) -> f64| -> ArrayRef {
             Arc::new(estimates.iter().map(|estimate| estimate.interval.map(pick)).collect::<Float64Array>())
         };
@@ -183,10 +202,14 @@ fn values(estimates: &[Estimate], statistic: &Statistic) -> ArrayRef {
         }
         DataType::Decimal128(precision, scale) => {
             let most = 10i128.pow(38) - 1;
-            let digits = Decimal128Array::from_iter_values(estimates.iter().map(|estimate| estimate.steps.clamp(-most, most)));
+            let digits = Decimal128Array::from_iter_values(
+                estimates.iter().map(|estimate| estimate.steps.clamp(-most, most)),
+            );
             match digits.with_precision_and_scale(*precision, *scale) {
                 Ok(array) => Arc::new(array),
-                Err(_) => Arc::new(Float64Array::from_iter_values(estimates.iter().map(|estimate| estimate.value))),
+                Err(_) => {
+                    Arc::new(Float64Array::from_iter_values(estimates.iter().map(|estimate| estimate.value)))
+                }
             }
         }
         DataType::List(_) => {

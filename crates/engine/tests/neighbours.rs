@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringViewArray,
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch,
+    StringViewArray,
 };
 use datafusion::common::ScalarValue;
 use demur_core::Adjacency;
@@ -148,7 +149,8 @@ fn query(dice: &mut Dice) -> String {
             _ => format!("MEDIAN({argument}, contribution_bounds_per_row => (0, 100))"),
         }
     };
-    let aggregates: Vec<_> = (0..1 + dice.below(3)).map(|index| format!("{} AS a{index}", aggregate(dice))).collect();
+    let aggregates: Vec<_> =
+        (0..1 + dice.below(3)).map(|index| format!("{} AS a{index}", aggregate(dice))).collect();
     let keys = match dice.below(6) {
         0 => None,
         1 => Some("flag, region".to_owned()),
@@ -171,7 +173,11 @@ type Groups = BTreeMap<String, (u64, Vec<Vec<i128>>)>;
 fn groups(tally: &Tally) -> Groups {
     let mut groups = Groups::new();
     for group in 0..tally.units.len() {
-        let key: Vec<_> = tally.keys.iter().map(|array| ScalarValue::try_from_array(array, group).unwrap().to_string()).collect();
+        let key: Vec<_> = tally
+            .keys
+            .iter()
+            .map(|array| ScalarValue::try_from_array(array, group).unwrap().to_string())
+            .collect();
         let cells = tally.measures.iter().map(|numbers| {
             let width = numbers.len() / tally.units.len();
             numbers[group * width..(group + 1) * width].to_vec()
@@ -194,15 +200,23 @@ fn near(bounded: &Bounded, here: &Tally, there: &Tally, told: &str) {
         for (index, measure) in bounded.spec.measures.iter().enumerate() {
             let cell = |cells: &[i128], at: usize| cells.get(at).copied().unwrap_or(0);
             let width = a.1[index].len().max(b.1[index].len());
-            let distance: i128 = (0..width).map(|at| (cell(&a.1[index], at) - cell(&b.1[index], at)).abs()).sum();
+            let distance: i128 =
+                (0..width).map(|at| (cell(&a.1[index], at) - cell(&b.1[index], at)).abs()).sum();
             let most = bounded.sensitivity(measure).unwrap();
             let most = most.linf().to_string().parse::<i128>().unwrap();
             // What is replaced within one group moves it twice at most.
             let most = if bounded.adjacency() == Adjacency::Replace { 2 * most } else { most };
-            assert!(distance <= most, "{told}\n{measure:?} of {key} moved by {distance}, which is more than {most}");
+            assert!(
+                distance <= most,
+                "{told}\n{measure:?} of {key} moved by {distance}, which is more than {most}"
+            );
         }
     }
-    assert!(moved <= bounded.groups_moved(), "{told}\n{moved} groups moved, at most {} may", bounded.groups_moved());
+    assert!(
+        moved <= bounded.groups_moved(),
+        "{told}\n{moved} groups moved, at most {} may",
+        bounded.groups_moved()
+    );
 }
 
 fn tally(bounded: &Bounded, rows: &[Row], catalog: &Catalog) -> Option<Tally> {
@@ -216,7 +230,9 @@ fn smaller(rows: &[Row], bounded: &Bounded) -> Vec<Vec<Row>> {
         let units: BTreeSet<_> = rows.iter().map(|row| row.id).collect();
         units.into_iter().map(|unit| rows.iter().filter(|row| row.id != unit).cloned().collect()).collect()
     } else {
-        let without = |left: usize| rows.iter().enumerate().filter(|(index, _)| *index != left).map(|(_, row)| row.clone()).collect();
+        let without = |left: usize| {
+            rows.iter().enumerate().filter(|(index, _)| *index != left).map(|(_, row)| row.clone()).collect()
+        };
         (0..rows.len()).map(without).collect()
     }
 }
@@ -241,13 +257,18 @@ fn neighbours_are_as_near_as_the_sensitivity_says() {
         answered += 1;
         let rows: Vec<Row> = (0..dice.below(9)).map(|_| row(&mut dice)).collect();
         let told = format!("case {case}: {text}\n{rows:?}");
-        let here = tally(&bounded, &rows, &catalog).unwrap_or_else(|| unreachable!("counting failed\n{told}"));
+        let here =
+            tally(&bounded, &rows, &catalog).unwrap_or_else(|| unreachable!("counting failed\n{told}"));
         for other in smaller(&rows, &bounded) {
-            let there = tally(&bounded, &other, &catalog).unwrap_or_else(|| unreachable!("counting failed\n{told}"));
+            let there =
+                tally(&bounded, &other, &catalog).unwrap_or_else(|| unreachable!("counting failed\n{told}"));
             near(&bounded, &here, &there, &told);
         }
     }
-    assert!(answered > 3 * refused, "{answered} questions were answered, {refused} refused: the grammar is no longer that of the planner");
+    assert!(
+        answered > 3 * refused,
+        "{answered} questions were answered, {refused} refused: the grammar is no longer that of the planner"
+    );
 }
 
 #[test]

@@ -51,8 +51,12 @@ type Ends = Option<(Column, Column)>;
 /// Rebuilds the plan above the aggregate over released answers.
 pub(crate) fn rebuild(plan: &LogicalPlan, aggregate: &DFSchemaRef, keys: usize) -> Result<After, PlanError> {
     let statistics = aggregate.fields().len() - keys;
-    let mut fields: Vec<Field> = aggregate.fields().iter().enumerate()
-        .map(|(index, field)| Field::new(format!("column {index}"), field.data_type().clone(), true)).collect();
+    let mut fields: Vec<Field> = aggregate
+        .fields()
+        .iter()
+        .enumerate()
+        .map(|(index, field)| Field::new(format!("column {index}"), field.data_type().clone(), true))
+        .collect();
     let end = |side: &str, index: usize| Field::new(format!("{side} {index}"), DataType::Float64, true);
     fields.extend((0..statistics).map(|index| end("low", index)));
     fields.extend((0..statistics).map(|index| end("high", index)));
@@ -61,7 +65,8 @@ pub(crate) fn rebuild(plan: &LogicalPlan, aggregate: &DFSchemaRef, keys: usize) 
     let shown = plan.schema().iter().zip(&ends).map(|((_, field), ends)| {
         let place = |column: &Column| plan.schema().index_of_column(column);
         let ends = ends.as_ref().filter(|_| !field.data_type().is_list());
-        let interval = ends.map(|(low, high)| Ok((place(low)?, place(high)?))).transpose().map_err(error_of)?;
+        let interval =
+            ends.map(|(low, high)| Ok((place(low)?, place(high)?))).transpose().map_err(error_of)?;
         Ok(Shown { name: field.name().clone(), data_type: field.data_type().clone(), interval })
     });
     let shown = shown.collect::<Result<_, PlanError>>()?;
@@ -87,7 +92,10 @@ impl Rebuild<'_> {
             LogicalPlan::SubqueryAlias(alias) => {
                 let (input, ends) = self.node(&alias.input)?;
                 let rename = |column: Column| Column::new(Some(alias.alias.clone()), column.name);
-                let ends = ends.into_iter().map(|ends| ends.map(|(low, high)| (rename(low), rename(high)))).collect();
+                let ends = ends
+                    .into_iter()
+                    .map(|ends| ends.map(|(low, high)| (rename(low), rename(high))))
+                    .collect();
                 let plan = SubqueryAlias::try_new(Arc::new(input), alias.alias.clone()).map_err(error_of)?;
                 Ok((LogicalPlan::SubqueryAlias(plan), ends))
             }
@@ -166,7 +174,10 @@ impl Rebuild<'_> {
                 }
                 _ => {
                     let text = format!("{side} needs the name of one answer");
-                    wrong = Some(PlanError::mistake("plan.interval", text).hint("give the aggregate an alias, and name that"));
+                    wrong = Some(
+                        PlanError::mistake("plan.interval", text)
+                            .hint("give the aggregate an alias, and name that"),
+                    );
                     Ok(Transformed::no(expr))
                 }
             }

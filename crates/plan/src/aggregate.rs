@@ -46,7 +46,10 @@ pub(crate) fn functions() -> HashMap<String, Arc<AggregateUDF>> {
     let function = |(name, kind): (&'static str, Kind)| {
         let signature = match kind {
             Kind::Count => Signature::one_of(
-                vec![datafusion::logical_expr::TypeSignature::VariadicAny, datafusion::logical_expr::TypeSignature::Nullary],
+                vec![
+                    datafusion::logical_expr::TypeSignature::VariadicAny,
+                    datafusion::logical_expr::TypeSignature::Nullary,
+                ],
                 Volatility::Immutable,
             ),
             _ => Signature::variadic_any(Volatility::Immutable),

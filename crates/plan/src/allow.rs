@@ -32,7 +32,10 @@ fn check(expr: &Expr, answers: bool) -> Result<(), PlanError> {
 /// Why one node of an expression is refused, if it is.
 fn refused(expr: &Expr, answers: bool) -> Option<PlanError> {
     let no = |what: &str, hint: &str| {
-        Some(PlanError::refused("plan.expression", format!("{what} cannot be used here")).hint(hint.to_owned()))
+        Some(
+            PlanError::refused("plan.expression", format!("{what} cannot be used here"))
+                .hint(hint.to_owned()),
+        )
     };
     match expr {
         Expr::Alias(_)
@@ -54,7 +57,9 @@ fn refused(expr: &Expr, answers: bool) -> Option<PlanError> {
         | Expr::TryCast(_)
         | Expr::InList(_) => None,
         Expr::BinaryExpr(binary) if is_allowed(binary.op) => None,
-        Expr::BinaryExpr(binary) => no(&format!("the operator {}", binary.op), "arithmetic, comparisons, AND, OR and || can be used"),
+        Expr::BinaryExpr(binary) => {
+            no(&format!("the operator {}", binary.op), "arithmetic, comparisons, AND, OR and || can be used")
+        }
         Expr::Like(like) if like.pattern.column_refs().is_empty() => None,
         Expr::Like(_) => no("LIKE with a pattern from a column", "write the pattern as a text"),
         Expr::ScalarFunction(function) => {
@@ -65,12 +70,16 @@ fn refused(expr: &Expr, answers: bool) -> Option<PlanError> {
                 false => no(&format!("the function {name}"), "the list of functions is in docs/sql.md"),
             }
         }
-        Expr::AggregateFunction(_) => no("an aggregate inside this expression", "aggregate once, in SELECT or HAVING"),
+        Expr::AggregateFunction(_) => {
+            no("an aggregate inside this expression", "aggregate once, in SELECT or HAVING")
+        }
         Expr::WindowFunction(_) => no("a window function (OVER)", "use GROUP BY"),
         Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_) => {
             no("a subquery in an expression", "ask it as a question of its own")
         }
-        Expr::GroupingSet(_) => no("GROUPING SETS, ROLLUP or CUBE", "ask each grouping as a question of its own"),
+        Expr::GroupingSet(_) => {
+            no("GROUPING SETS, ROLLUP or CUBE", "ask each grouping as a question of its own")
+        }
         Expr::Placeholder(_) => no("a placeholder", "write the value itself"),
         Expr::SimilarTo(_) => no("SIMILAR TO", "use LIKE"),
         other => no(&format!("`{other}`"), "see docs/sql.md for what can be used"),
@@ -79,8 +88,8 @@ fn refused(expr: &Expr, answers: bool) -> Option<PlanError> {
 
 fn is_allowed(operator: Operator) -> bool {
     use Operator::{
-        And, Divide, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or,
-        Plus, StringConcat,
+        And, Divide, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, Minus, Modulo, Multiply,
+        NotEq, Or, Plus, StringConcat,
     };
     matches!(
         operator,
@@ -110,9 +119,13 @@ pub(crate) fn refused_node(plan: &LogicalPlan) -> PlanError {
         LogicalPlan::Window(_) => ("a window function (OVER)", "use GROUP BY"),
         LogicalPlan::Aggregate(_) => ("an aggregate of an aggregate", "aggregate once"),
         LogicalPlan::Distinct(_) => ("DISTINCT", "use GROUP BY, or COUNT(DISTINCT …)"),
-        LogicalPlan::Limit(_) => ("LIMIT before an aggregate", "which rows it keeps depends on their order; filter with WHERE"),
+        LogicalPlan::Limit(_) => {
+            ("LIMIT before an aggregate", "which rows it keeps depends on their order; filter with WHERE")
+        }
         LogicalPlan::Sort(_) => ("ORDER BY before an aggregate", "order the answers instead"),
-        LogicalPlan::EmptyRelation(_) | LogicalPlan::Values(_) => ("a query without a table", "write FROM and a table"),
+        LogicalPlan::EmptyRelation(_) | LogicalPlan::Values(_) => {
+            ("a query without a table", "write FROM and a table")
+        }
         LogicalPlan::Unnest(_) => ("UNNEST", "ask about plain columns"),
         LogicalPlan::RecursiveQuery(_) => ("WITH RECURSIVE", "ask without it"),
         LogicalPlan::Subquery(_) => ("a subquery in an expression", "ask it as a question of its own"),

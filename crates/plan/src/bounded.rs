@@ -20,10 +20,10 @@ use demur_core::{Adjacency, Sensitivity};
 use demur_exact::Rational;
 use demur_tally::{Bounds, Measure, Spec, Step};
 
+use crate::PlanError;
 use crate::after::After;
 use crate::catalog::{NoisePreference, Table};
 use crate::sql::Options;
-use crate::PlanError;
 
 /// A question with bounds.
 pub struct Bounded {
@@ -150,7 +150,8 @@ impl Bounded {
             Adjacency::Replace => far.max(over_root_two(high.abs_diff(low))),
         };
         let wrong = |error: String| PlanError::mistake("plan.sensitivity", error);
-        let most: Rational = most.to_string().parse().map_err(|_| wrong("a sensitivity is too large".to_owned()))?;
+        let most: Rational =
+            most.to_string().parse().map_err(|_| wrong("a sensitivity is too large".to_owned()))?;
         Sensitivity::scalar(most).map_err(|error| wrong(error.to_string()))
     }
 }
@@ -173,7 +174,9 @@ fn over_root_two(range: u128) -> u128 {
 /// What one unit adds to a measure of one group: from where to where.
 fn reach(measure: &Measure) -> (i128, i128) {
     match *measure {
-        Measure::Count { most, .. } | Measure::Distinct { most, .. } | Measure::Histogram { most, .. } => (0, i128::from(most)),
+        Measure::Count { most, .. } | Measure::Distinct { most, .. } | Measure::Histogram { most, .. } => {
+            (0, i128::from(most))
+        }
         Measure::Sum { unit, .. } => (i128::from(unit.low).min(0), i128::from(unit.high).max(0)),
         Measure::Deviation { row, centre, most, .. } => {
             let [low, high, centre] = [row.low, row.high, centre].map(i128::from);

@@ -70,8 +70,10 @@ impl<'a> Measures<'a> {
     fn statistic(&mut self, call: Call) -> Result<Statistic, PlanError> {
         let name = call.name.clone();
         let refuse_distinct = |call: &Call| match call.distinct {
-            true => Err(PlanError::refused("plan.distinct", format!("{name}: DISTINCT works with COUNT alone"))
-                .hint("leave out DISTINCT, or count")),
+            true => {
+                Err(PlanError::refused("plan.distinct", format!("{name}: DISTINCT works with COUNT alone"))
+                    .hint("leave out DISTINCT, or count"))
+            }
             false => Ok(()),
         };
         let (recipe, data_type) = match call.kind {
@@ -113,7 +115,8 @@ impl<'a> Measures<'a> {
 
     /// For how many rows a unit counts.
     fn most(&self, call: &Call) -> u64 {
-        let asked = call.contribution.per_group.as_ref().and_then(|(_, high)| u64::try_from(high.floor()).ok());
+        let asked =
+            call.contribution.per_group.as_ref().and_then(|(_, high)| u64::try_from(high.floor()).ok());
         asked.map_or(self.rows_per_group, |asked| asked.clamp(1, self.rows_per_group))
     }
 
@@ -158,8 +161,11 @@ impl<'a> Measures<'a> {
 
     fn average(&mut self, call: &Call) -> Result<Recipe, PlanError> {
         if call.contribution.per_group.is_some() {
-            return Err(PlanError::refused("plan.argument", format!("{}: a mean has bounds per row, not per group", call.name))
-                .hint("write contribution_bounds_per_row => (low, high)"));
+            return Err(PlanError::refused(
+                "plan.argument",
+                format!("{}: a mean has bounds per row, not per group", call.name),
+            )
+            .hint("write contribution_bounds_per_row => (low, high)"));
         }
         let argument = argument(call)?;
         let (step, row) = self.bounds(call, argument)?;
@@ -198,8 +204,11 @@ impl<'a> Measures<'a> {
             (None, None) => return Err(unbounded(call, argument)),
         };
         if low > high {
-            return Err(PlanError::refused("plan.bounds", format!("{}: the bounds lie outside those of the catalog", call.name))
-                .hint("a query may narrow the owner's bounds, not leave them"));
+            return Err(PlanError::refused(
+                "plan.bounds",
+                format!("{}: the bounds lie outside those of the catalog", call.name),
+            )
+            .hint("a query may narrow the owner's bounds, not leave them"));
         }
         let (_, data_type) = self.step(call, argument)?;
         let step = step_of(&data_type, &low, &high).ok_or_else(|| no_number(call, &data_type))?;
@@ -230,8 +239,9 @@ impl<'a> Measures<'a> {
         let Expr::AggregateFunction(AggregateFunction { func, params }) = without_alias(expr) else {
             return Err(PlanError::refused("plan.aggregate", format!("`{expr}` cannot be asked for")));
         };
-        let kind = aggregate::kind(func)
-            .ok_or_else(|| PlanError::refused("plan.aggregate", format!("the aggregate {} is not on the list", func.name())))?;
+        let kind = aggregate::kind(func).ok_or_else(|| {
+            PlanError::refused("plan.aggregate", format!("the aggregate {} is not on the list", func.name()))
+        })?;
         let mut args = params.args.clone();
         let contribution = args.last().and_then(as_contribution);
         if contribution.is_some() {
@@ -263,7 +273,9 @@ impl<'a> Measures<'a> {
 
 /// What is aggregated, which must be there.
 fn argument(call: &Call) -> Result<&Expr, PlanError> {
-    call.argument.as_ref().ok_or_else(|| PlanError::mistake("plan.argument", format!("{} needs a column", call.name)))
+    call.argument
+        .as_ref()
+        .ok_or_else(|| PlanError::mistake("plan.argument", format!("{} needs a column", call.name)))
 }
 
 fn without_alias(expr: &Expr) -> &Expr {
@@ -284,7 +296,9 @@ fn shown(expr: &Expr) -> String {
 
 fn as_contribution(expr: &Expr) -> Option<Contribution> {
     match expr {
-        Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => Contribution::decode(text),
+        Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
+            Contribution::decode(text)
+        }
         _ => None,
     }
 }
@@ -310,11 +324,15 @@ fn shares(call: &Call) -> Result<(Vec<f64>, bool), PlanError> {
     match (call.kind, given) {
         (Kind::Median, _) => Ok((vec![0.5], false)),
         (Kind::Percentile, Some(share)) if (0.0..=1.0).contains(&share) => Ok((vec![turned(share)], false)),
-        (Kind::Percentile, _) => Err(wrong("the share must be a number from 0 to 1, as in PERCENTILE_CONT(x, 0.9)")),
+        (Kind::Percentile, _) => {
+            Err(wrong("the share must be a number from 0 to 1, as in PERCENTILE_CONT(x, 0.9)"))
+        }
         (_, Some(parts)) if (1.0..=100.0).contains(&parts) && parts.fract() == 0.0 => {
             Ok(((0..=parts as u32).map(|part| f64::from(part) / parts).collect(), true))
         }
-        _ => Err(wrong("the number of parts must be a whole number from 1 to 100, as in APPROX_QUANTILES(x, 4)")),
+        _ => Err(wrong(
+            "the number of parts must be a whole number from 1 to 100, as in APPROX_QUANTILES(x, 4)",
+        )),
     }
 }
 
@@ -343,7 +361,9 @@ fn in_steps(step: Step, low: &Rational, high: &Rational) -> Option<Bounds> {
 
 /// The value of one step.
 pub fn size(step: Step) -> Rational {
-    let power = |base: u32, exponent: i32| (0..exponent.unsigned_abs()).fold(Rational::one(), |x, _| &x * &Rational::from(base));
+    let power = |base: u32, exponent: i32| {
+        (0..exponent.unsigned_abs()).fold(Rational::one(), |x, _| &x * &Rational::from(base))
+    };
     match step {
         Step::One => Rational::one(),
         Step::Binary(exponent) if exponent >= 0 => power(2, exponent),
@@ -365,7 +385,8 @@ fn position<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
 
 fn unbounded(call: &Call, argument: &Expr) -> PlanError {
     let text = format!("{}: how far one value can reach is not known, so no noise would hide it", call.name);
-    let columns: Vec<_> = argument.column_refs().into_iter().map(|column| format!("`{}`", column.name)).collect();
+    let columns: Vec<_> =
+        argument.column_refs().into_iter().map(|column| format!("`{}`", column.name)).collect();
     PlanError::refused("plan.unbounded", text).hint(format!(
         "write low and high for {} in demur.toml, or give contribution_bounds_per_row => (low, high) as a last argument",
         if columns.is_empty() { "the column".to_owned() } else { columns.join(" and ") }
@@ -373,8 +394,11 @@ fn unbounded(call: &Call, argument: &Expr) -> PlanError {
 }
 
 fn no_number(call: &Call, data_type: &DataType) -> PlanError {
-    PlanError::mistake("plan.type", format!("{} works on numbers, but this is of type {data_type}", call.name))
-        .hint("COUNT works on anything; CAST(… AS DOUBLE) makes numbers of texts")
+    PlanError::mistake(
+        "plan.type",
+        format!("{} works on numbers, but this is of type {data_type}", call.name),
+    )
+    .hint("COUNT works on anything; CAST(… AS DOUBLE) makes numbers of texts")
 }
 
 fn too_far(call: &Call) -> PlanError {

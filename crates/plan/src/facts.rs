@@ -32,7 +32,9 @@ pub(crate) fn of(expr: &Expr, relation: &Relation) -> Facts {
     match expr {
         Expr::Alias(alias) => of(&alias.expr, relation),
         Expr::Column(column) => relation.facts(column),
-        Expr::Literal(value, _) => number(value).map_or_else(Facts::default, |x| Facts::between(x.clone(), x)),
+        Expr::Literal(value, _) => {
+            number(value).map_or_else(Facts::default, |x| Facts::between(x.clone(), x))
+        }
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
             let inner = of(expr, relation);
             // Rounding to whole numbers may leave the range by less than 1; clamping mends that.
@@ -109,7 +111,13 @@ fn function_facts(function: &ScalarFunction, relation: &Relation) -> Facts {
         "abs" => Facts {
             range: first().map(|(low, high)| {
                 let far = (-&low).max(high.clone());
-                let near = if low > Rational::zero() { low } else if high < Rational::zero() { -&high } else { Rational::zero() };
+                let near = if low > Rational::zero() {
+                    low
+                } else if high < Rational::zero() {
+                    -&high
+                } else {
+                    Rational::zero()
+                };
                 (near, far)
             }),
             ..Facts::default()

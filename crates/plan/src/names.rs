@@ -38,7 +38,9 @@ impl TableSource for Declared {
 
 /// The declared columns; any of them may be missing in a row, whatever is said of them.
 pub fn schema(table: &Table) -> SchemaRef {
-    let field = |(name, column): (&String, &crate::catalog::Column)| Field::new(name, column.column_type.arrow(), true);
+    let field = |(name, column): (&String, &crate::catalog::Column)| {
+        Field::new(name, column.column_type.arrow(), true)
+    };
     Arc::new(Schema::new(table.columns.iter().map(field).collect::<Vec<_>>()))
 }
 
@@ -53,7 +55,8 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn of(catalog: &Catalog) -> Self {
-        let tables = catalog.tables.values().map(|table| (table.name.clone(), Arc::new(Declared::new(table))));
+        let tables =
+            catalog.tables.values().map(|table| (table.name.clone(), Arc::new(Declared::new(table))));
         Self {
             tables: tables.collect(),
             scalars: functions::allowed(),
@@ -75,7 +78,10 @@ impl ContextProvider for Names {
             None => {
                 let mut names: Vec<_> = self.tables.keys().map(String::as_str).collect();
                 names.sort_unstable();
-                Err(DataFusionError::Plan(format!("there is no table `{name}`; there are: {}", names.join(", "))))
+                Err(DataFusionError::Plan(format!(
+                    "there is no table `{name}`; there are: {}",
+                    names.join(", ")
+                )))
             }
         }
     }

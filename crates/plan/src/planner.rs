@@ -38,7 +38,11 @@ pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
     let aggregate = aggregate_of(&logical)?;
     let relation = relation::lift(&aggregate.input)?;
     check_unit(&relation, &written.options)?;
-    let keys = aggregate.group_expr.iter().map(|key| key_expression(key, &relation)).collect::<Result<Vec<_>, _>>()?;
+    let keys = aggregate
+        .group_expr
+        .iter()
+        .map(|key| key_expression(key, &relation))
+        .collect::<Result<Vec<_>, _>>()?;
     let shown = which_keys(&keys, &relation, &written.options)?;
     let limits = Limits::of(&relation, &written.options, &shown);
     let mut measures = Measures::new(&relation, limits.rows_per_group);
@@ -70,9 +74,10 @@ pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
 /// What the planner below us says, in a sentence of ours.
 pub(crate) fn error_of(error: DataFusionError) -> PlanError {
     let text = error.strip_backtrace();
-    let text = ["Error during planning: ", "SQL error: ", "Schema error: ", "This feature is not implemented: "]
-        .iter()
-        .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+    let text =
+        ["Error during planning: ", "SQL error: ", "Schema error: ", "This feature is not implemented: "]
+            .iter()
+            .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
     match text.strip_prefix("Invalid function '") {
         Some(rest) => {
             let name = rest.split('\'').next().unwrap_or_default();
@@ -113,8 +118,11 @@ fn check_unit(relation: &Relation, options: &Options) -> Result<(), PlanError> {
                 PrivacyUnit::Row => "each row".to_owned(),
                 PrivacyUnit::Column(column) => format!("`{column}`"),
             };
-            Err(PlanError::refused("plan.unit", format!("the query takes `{asked}` for the privacy unit, but the catalog says {unit}"))
-                .hint("leave out privacy_unit_column"))
+            Err(PlanError::refused(
+                "plan.unit",
+                format!("the query takes `{asked}` for the privacy unit, but the catalog says {unit}"),
+            )
+            .hint("leave out privacy_unit_column"))
         }
     }
 }
@@ -133,16 +141,18 @@ fn which_keys(keys: &[Expr], relation: &Relation, options: &Options) -> Result<K
     match (values, options.group_selection) {
         (_, Some(GroupSelection::Private)) | (None, None) => Ok(Keys::Private),
         (Some(values), _) => product(&values).map(Keys::Public),
-        (None, Some(GroupSelection::Public)) => {
-            Err(PlanError::refused("plan.keys", "public groups were asked for, but the catalog has no public values for every key")
-                .hint("write values = [...] for the columns in demur.toml, or let keys be selected privately"))
-        }
+        (None, Some(GroupSelection::Public)) => Err(PlanError::refused(
+            "plan.keys",
+            "public groups were asked for, but the catalog has no public values for every key",
+        )
+        .hint("write values = [...] for the columns in demur.toml, or let keys be selected privately")),
     }
 }
 
 /// All combinations of public values.
 fn product(values: &[Vec<ScalarValue>]) -> Result<Vec<Vec<ScalarValue>>, PlanError> {
-    let many = values.iter().try_fold(1usize, |n, values| n.checked_mul(values.len()).filter(|&n| n <= PUBLIC_KEYS));
+    let many =
+        values.iter().try_fold(1usize, |n, values| n.checked_mul(values.len()).filter(|&n| n <= PUBLIC_KEYS));
     if many.is_none() {
         let text = format!("the public values make more than {PUBLIC_KEYS} groups");
         return Err(PlanError::refused("plan.keys", text).hint("group by fewer columns"));
@@ -151,7 +161,10 @@ fn product(values: &[Vec<ScalarValue>]) -> Result<Vec<Vec<ScalarValue>>, PlanErr
     for values in values {
         let longer = |key: &Vec<ScalarValue>| {
             let key = key.clone();
-            values.iter().map(move |value| key.iter().chain([value]).cloned().collect()).collect::<Vec<Vec<_>>>()
+            values
+                .iter()
+                .map(move |value| key.iter().chain([value]).cloned().collect())
+                .collect::<Vec<Vec<_>>>()
         };
         all = all.iter().flat_map(longer).collect();
     }
@@ -178,7 +191,8 @@ impl Limits {
             Keys::Public(keys) => groups.min(u32::try_from(keys.len()).unwrap_or(u32::MAX)).max(1),
             Keys::Private => groups,
         };
-        let rows_per_group = options.max_rows.map_or(table.max_rows_per_group, |asked| asked.min(table.max_rows_per_group));
+        let rows_per_group =
+            options.max_rows.map_or(table.max_rows_per_group, |asked| asked.min(table.max_rows_per_group));
         Self { groups_per_unit, rows_per_group }
     }
 }

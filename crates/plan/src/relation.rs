@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::common::{Column, TableReference};
-use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias, TableScan};
+use datafusion::logical_expr::{
+    Expr, Filter, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias, TableScan,
+};
 
 use crate::PlanError;
 use crate::allow;
@@ -52,7 +54,10 @@ pub(crate) fn lift(plan: &LogicalPlan) -> Result<Relation, PlanError> {
 
 fn table(scan: &TableScan) -> Result<Relation, PlanError> {
     let Some(declared) = scan.source.downcast_ref::<Declared>() else {
-        return Err(PlanError::refused("plan.table", format!("`{}` is no table of the catalog", scan.table_name)));
+        return Err(PlanError::refused(
+            "plan.table",
+            format!("`{}` is no table of the catalog", scan.table_name),
+        ));
     };
     let table = declared.table.clone();
     if table.public {
@@ -80,7 +85,8 @@ fn filter(filter: &Filter) -> Result<Relation, PlanError> {
     let input = lift(&filter.input)?;
     allow::on_rows(&filter.predicate)?;
     let predicate = total::rewrite(filter.predicate.clone(), input.plan.schema()).map_err(error_of)?;
-    let plan = LogicalPlanBuilder::from(input.plan).filter(predicate).and_then(|b| b.build()).map_err(error_of)?;
+    let plan =
+        LogicalPlanBuilder::from(input.plan).filter(predicate).and_then(|b| b.build()).map_err(error_of)?;
     Ok(Relation { plan, ..input })
 }
 
@@ -95,7 +101,8 @@ fn project(projection: &Projection) -> Result<Relation, PlanError> {
     }
     let unit = input.unit.as_ref().map(|_| Column::new_unqualified(UNIT));
     exprs.extend(input.unit.clone().map(|column| Expr::Column(column).alias(UNIT)));
-    let plan = Projection::try_new(exprs, Arc::new(input.plan)).map(LogicalPlan::Projection).map_err(error_of)?;
+    let plan =
+        Projection::try_new(exprs, Arc::new(input.plan)).map(LogicalPlan::Projection).map_err(error_of)?;
     Ok(Relation { plan, table: input.table, unit, facts: known })
 }
 
@@ -104,6 +111,7 @@ fn rename(alias: &SubqueryAlias) -> Result<Relation, PlanError> {
     let rename = |column: &Column| Column::new(Some(TableReference::clone(&alias.alias)), &column.name);
     let known = input.facts.iter().map(|(column, facts)| (rename(column), facts.clone())).collect();
     let unit = input.unit.as_ref().map(rename);
-    let plan = SubqueryAlias::try_new(Arc::new(input.plan), alias.alias.clone()).map(LogicalPlan::SubqueryAlias);
+    let plan =
+        SubqueryAlias::try_new(Arc::new(input.plan), alias.alias.clone()).map(LogicalPlan::SubqueryAlias);
     Ok(Relation { plan: plan.map_err(error_of)?, table: input.table, unit, facts: known })
 }

@@ -94,8 +94,11 @@ fn no_question(statement: &Statement) -> PlanError {
 /// The tokens of a text that keeps the limits.
 fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, PlanError> {
     let too_much = |what: &str, found: usize, most: usize| {
-        PlanError::refused("plan.size", format!("the query has {found} {what}, and {most} are the most that is read"))
-            .hint("ask a shorter question; long lists belong into a public table")
+        PlanError::refused(
+            "plan.size",
+            format!("the query has {found} {what}, and {most} are the most that is read"),
+        )
+        .hint("ask a shorter question; long lists belong into a public table")
     };
     if text.len() > BYTES {
         return Err(too_much("bytes", text.len(), BYTES));
@@ -103,7 +106,8 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, PlanError> {
     let tokens = Tokenizer::new(&GenericDialect {}, text)
         .tokenize_with_location()
         .map_err(|error| PlanError::mistake("plan.syntax", sentence(&error.to_string())))?;
-    let tokens: Vec<_> = tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
+    let tokens: Vec<_> =
+        tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
     if tokens.len() > TOKENS {
         return Err(too_much("words and signs", tokens.len(), TOKENS));
     }
@@ -122,7 +126,20 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, PlanError> {
 fn is_operator(token: &Token) -> bool {
     match token {
         Token::Word(word) => {
-            let deepening = ["AND", "OR", "NOT", "IS", "LIKE", "ILIKE", "BETWEEN", "CASE", "UNION", "EXCEPT", "INTERSECT", "JOIN"];
+            let deepening = [
+                "AND",
+                "OR",
+                "NOT",
+                "IS",
+                "LIKE",
+                "ILIKE",
+                "BETWEEN",
+                "CASE",
+                "UNION",
+                "EXCEPT",
+                "INTERSECT",
+                "JOIN",
+            ];
             word.quote_style.is_none() && deepening.iter().any(|name| word.value.eq_ignore_ascii_case(name))
         }
         Token::Number(..)
@@ -171,10 +188,10 @@ mod tests {
 
     #[test]
     fn a_query_and_its_options_are_read() {
-        let text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5, delta=1e-6, max_groups_contributed=3) COUNT(*) FROM t";
+        let text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5, delta=1e-6, max_groups_contributed=3) COUNT(*) AS n FROM t";
         let written = read(text).map_err(|error| error.to_string());
         let written = written.unwrap_or_else(|error| unreachable!("{error}"));
-        assert_eq!(written.query.to_string(), "SELECT COUNT(*) FROM t");
+        assert_eq!(written.query.to_string(), "SELECT COUNT(*) AS n FROM t");
         assert_eq!(written.options.epsilon.as_deref(), Some("0.5"));
         assert_eq!(written.options.delta.as_deref(), Some("1e-6"));
         assert_eq!(written.options.max_groups, Some(3));
@@ -191,7 +208,10 @@ mod tests {
             ("CREATE TABLE t AS SELECT 1", "CREATE"),
             ("DELETE FROM t", "DELETE"),
         ] {
-            assert_eq!(refusal(text), format!("plan.statement: {name} is refused: only SELECT asks a question"));
+            assert_eq!(
+                refusal(text),
+                format!("plan.statement: {name} is refused: only SELECT asks a question")
+            );
         }
         assert!(refusal("EXPLAIN ANALYZE SELECT 1").starts_with("plan.statement: EXPLAIN ANALYZE"));
         assert!(refusal("SELECT 1; SELECT 2").starts_with("plan.statement"));
@@ -207,6 +227,8 @@ mod tests {
     #[test]
     fn more_than_64_kib_of_text_is_refused() {
         assert!(refusal(&format!("SELECT '{}'", "x".repeat(1 << 16))).starts_with("plan.size"));
-        assert!(refusal(&format!("SELECT {}1{}", "(".repeat(3000), ")".repeat(3000))).starts_with("plan.size"));
+        assert!(
+            refusal(&format!("SELECT {}1{}", "(".repeat(3000), ")".repeat(3000))).starts_with("plan.size")
+        );
     }
 }

@@ -15,14 +15,14 @@ use datafusion::arrow::array::{Array, ArrayRef, new_null_array};
 use datafusion::arrow::compute::kernels::{cmp, numeric};
 use datafusion::arrow::compute::nullif;
 use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err};
 use datafusion::logical_expr::expr::{BinaryExpr, Cast, ScalarFunction, TryCast};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion::arrow::datatypes::FieldRef;
 
 /// The same expression, with a value or NULL for every row.
 pub(crate) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Expr> {
@@ -40,10 +40,9 @@ fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let minus = BinaryExpr::new(Box::new(Expr::Literal(zero, None)), Operator::Minus, inner);
             arithmetic(minus, schema)?
         }
-        Expr::Cast(cast) if may_fail(&cast, schema)? => Transformed::yes(Expr::TryCast(TryCast {
-            expr: cast.expr,
-            field: cast.field,
-        })),
+        Expr::Cast(cast) if may_fail(&cast, schema)? => {
+            Transformed::yes(Expr::TryCast(TryCast { expr: cast.expr, field: cast.field }))
+        }
         Expr::ScalarFunction(ScalarFunction { func, args }) if !is_total(&func) => {
             let total = Arc::new(ScalarUDF::from(Total::new(func)));
             Transformed::yes(Expr::ScalarFunction(ScalarFunction { func: total, args }))
@@ -141,7 +140,9 @@ impl Arithmetic {
     }
 
     fn compute(&self, args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [left, right] = args.args.as_slice() else { return exec_err!("{} takes two arguments", self.name) };
+        let [left, right] = args.args.as_slice() else {
+            return exec_err!("{} takes two arguments", self.name);
+        };
         let left = left.clone().into_array(args.number_rows)?;
         let right = right.clone().into_array(args.number_rows)?;
         let value = match self.operator {
@@ -195,7 +196,11 @@ fn or_null(
             ColumnarValue::Array(array) => ColumnarValue::Array(array.slice(index, 1)),
             scalar => scalar.clone(),
         };
-        let one = ScalarFunctionArgs { args: args.args.iter().map(slice).collect(), number_rows: 1, ..args.clone() };
+        let one = ScalarFunctionArgs {
+            args: args.args.iter().map(slice).collect(),
+            number_rows: 1,
+            ..args.clone()
+        };
         let value = compute(one).and_then(|value| match value {
             ColumnarValue::Array(array) => ScalarValue::try_from_array(&array, 0),
             ColumnarValue::Scalar(scalar) => Ok(scalar),

@@ -58,7 +58,11 @@ fn code(sql: &str) -> &'static str {
 
 #[test]
 fn a_missing_bound_does_not_mean_no_noise() {
-    for sql in ["SELECT SUM(free) FROM visits", "SELECT AVG(free + age) FROM visits", "SELECT MEDIAN(free) FROM visits"] {
+    for sql in [
+        "SELECT SUM(free) FROM visits",
+        "SELECT AVG(free + age) FROM visits",
+        "SELECT MEDIAN(free) FROM visits",
+    ] {
         assert_eq!(code(sql), "plan.unbounded", "{sql}");
     }
     assert_eq!(code("SELECT SUM(free, contribution_bounds_per_row => (0, 9)) FROM visits"), "answered");
@@ -80,8 +84,14 @@ fn a_query_narrows_the_catalog_and_never_widens_it() {
         Measure::Deviation { row, .. } => row,
         ref other => unreachable!("{other:?}"),
     };
-    assert_eq!(row("SELECT SUM(age, contribution_bounds_per_row => (10, 1000)) FROM visits"), Bounds { low: 0, high: 120 });
-    assert_eq!(row("SELECT SUM(age, contribution_bounds_per_row => (-9, 20)) FROM visits"), Bounds { low: 0, high: 20 });
+    assert_eq!(
+        row("SELECT SUM(age, contribution_bounds_per_row => (10, 1000)) FROM visits"),
+        Bounds { low: 0, high: 120 }
+    );
+    assert_eq!(
+        row("SELECT SUM(age, contribution_bounds_per_row => (-9, 20)) FROM visits"),
+        Bounds { low: 0, high: 20 }
+    );
     assert_eq!(code("SELECT SUM(age, contribution_bounds_per_row => (500, 600)) FROM visits"), "plan.bounds");
     let groups = |n: u64| {
         bounded(&format!("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = {n}) city, COUNT(*) FROM visits GROUP BY city"))
@@ -89,7 +99,10 @@ fn a_query_narrows_the_catalog_and_never_widens_it() {
             .groups_per_unit
     };
     assert_eq!([groups(1), groups(2), groups(1_000_000)], [1, 2, 3]);
-    assert_eq!(code("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(privacy_unit_column = city) COUNT(*) FROM visits"), "plan.unit");
+    assert_eq!(
+        code("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(privacy_unit_column = city) COUNT(*) FROM visits"),
+        "plan.unit"
+    );
 }
 
 #[test]
@@ -107,14 +120,24 @@ fn keys_cannot_be_redefined_after_bounding() {
     let plan = bounded("SELECT k, COUNT(*) FROM (SELECT city || 'x' AS k, age FROM visits) AS s GROUP BY k");
     assert!(plan.rows.to_string().contains("key 0"), "{}", plan.rows);
     assert_eq!(plan.keys, Keys::Private);
-    assert_eq!(code("SELECT city || 'x', SUM(n) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) AS s GROUP BY 1"), "plan.node");
+    assert_eq!(
+        code(
+            "SELECT city || 'x', SUM(n) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) AS s GROUP BY 1"
+        ),
+        "plan.node"
+    );
 }
 
 #[test]
 fn public_keys_are_offered_for_the_column_alone() {
-    assert!(matches!(bounded("SELECT region, COUNT(*) FROM visits GROUP BY region").keys, Keys::Public(keys) if keys.len() == 2));
+    assert!(
+        matches!(bounded("SELECT region, COUNT(*) FROM visits GROUP BY region").keys, Keys::Public(keys) if keys.len() == 2)
+    );
     assert_eq!(bounded("SELECT UPPER(region), COUNT(*) FROM visits GROUP BY 1").keys, Keys::Private);
-    assert_eq!(bounded("SELECT region, city, COUNT(*) FROM visits GROUP BY region, city").keys, Keys::Private);
+    assert_eq!(
+        bounded("SELECT region, city, COUNT(*) FROM visits GROUP BY region, city").keys,
+        Keys::Private
+    );
     let sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(group_selection_strategy = PUBLIC_GROUPS) city, COUNT(*) FROM visits GROUP BY city";
     assert_eq!(code(sql), "plan.keys");
 }
@@ -122,16 +145,24 @@ fn public_keys_are_offered_for_the_column_alone() {
 #[test]
 fn a_counted_null_is_not_free() {
     // A cast that makes NULLs is counted by what it makes, and costs what any count costs.
-    let plan = bounded("SELECT COUNT(CAST(city AS INT)), COUNT(age / (age - 40)), COUNT(age % 0) FROM visits");
+    let plan =
+        bounded("SELECT COUNT(CAST(city AS INT)), COUNT(age / (age - 40)), COUNT(age % 0) FROM visits");
     assert_eq!(plan.spec.measures.len(), 3);
-    assert!(plan.spec.measures.iter().all(|measure| matches!(measure, Measure::Count { input: Some(_), most: 4 })));
+    assert!(
+        plan.spec
+            .measures
+            .iter()
+            .all(|measure| matches!(measure, Measure::Count { input: Some(_), most: 4 }))
+    );
     let rows = plan.rows.to_string();
     assert!(!rows.contains(" / ") || rows.contains("total /"), "{rows}");
 }
 
 #[test]
 fn rows_are_never_shown() {
-    for sql in ["SELECT * FROM visits", "SELECT age FROM visits LIMIT 1", "SELECT age + 1 FROM visits ORDER BY 1"] {
+    for sql in
+        ["SELECT * FROM visits", "SELECT age FROM visits LIMIT 1", "SELECT age + 1 FROM visits ORDER BY 1"]
+    {
         assert_eq!(code(sql), "plan.rows", "{sql}");
     }
 }
@@ -183,14 +214,23 @@ fn a_mean_is_made_of_well_conditioned_sums_and_shares_them() {
 #[test]
 fn the_unit_itself_is_counted_as_units() {
     assert_eq!(bounded("SELECT COUNT(DISTINCT user_id) FROM visits").statistics[0].recipe, Recipe::Units);
-    assert_eq!(bounded("SELECT COUNT(DISTINCT u) FROM (SELECT user_id AS u FROM visits) AS s").statistics[0].recipe, Recipe::Units);
-    assert!(matches!(bounded("SELECT COUNT(DISTINCT user_id + 1) FROM visits").statistics[0].recipe, Recipe::Plain { .. }));
+    assert_eq!(
+        bounded("SELECT COUNT(DISTINCT u) FROM (SELECT user_id AS u FROM visits) AS s").statistics[0].recipe,
+        Recipe::Units
+    );
+    assert!(matches!(
+        bounded("SELECT COUNT(DISTINCT user_id + 1) FROM visits").statistics[0].recipe,
+        Recipe::Plain { .. }
+    ));
 }
 
 #[test]
 fn decimals_are_counted_in_their_last_place() {
     let plan = bounded("SELECT SUM(price) FROM visits");
-    assert!(matches!(plan.spec.measures[0], Measure::Deviation { step: Step::Decimal(2), row: Bounds { low: 0, high: 9999 }, .. }));
+    assert!(matches!(
+        plan.spec.measures[0],
+        Measure::Deviation { step: Step::Decimal(2), row: Bounds { low: 0, high: 9999 }, .. }
+    ));
 }
 
 #[test]
@@ -202,7 +242,9 @@ fn identifiers_keep_their_letters() {
 
 #[test]
 fn intervals_follow_answers() {
-    let plan = bounded("SELECT region, COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low FROM visits GROUP BY region ORDER BY n DESC LIMIT 1");
+    let plan = bounded(
+        "SELECT region, COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low FROM visits GROUP BY region ORDER BY n DESC LIMIT 1",
+    );
     let with: Vec<_> = plan.after.shown.iter().map(|shown| shown.interval.is_some()).collect();
     assert_eq!(with, [false, true, false]);
 }

@@ -27,7 +27,10 @@ pub(crate) fn create(args: &Create, out: &mut impl Write) -> Result<(), Failure>
     };
     let (dataset, unit) = protected(args, &ledger.book()?);
     if args.scratch {
-        let _ = writeln!(std::io::stderr(), "NOT PROTECTED: answers of this budget may be repeated without end; use it for tests alone");
+        let _ = writeln!(
+            std::io::stderr(),
+            "NOT PROTECTED: answers of this budget may be repeated without end; use it for tests alone"
+        );
     }
     ledger.create_budget(name.clone(), &dataset, &unit, filter, &args.reason)?;
     let book = ledger.book()?;
@@ -51,10 +54,7 @@ fn protected(args: &Create, book: &Book) -> (String, String) {
     let dataset = whole.map_or(&args.name, |whole| &whole.dataset);
     let unit = whole.map_or("row", |whole| &whole.unit);
     let dataset = if args.scratch { format!("{SCRATCH}{dataset}") } else { dataset.clone() };
-    (
-        args.dataset.clone().unwrap_or(dataset),
-        args.unit.clone().unwrap_or_else(|| unit.to_owned()),
-    )
+    (args.dataset.clone().unwrap_or(dataset), args.unit.clone().unwrap_or_else(|| unit.to_owned()))
 }
 
 fn filter(args: &Create) -> Result<Filter, Failure> {

@@ -9,7 +9,12 @@ use crate::args::query::Shape;
 use crate::failure::Failure;
 use crate::output::Facts;
 
-pub(super) fn show(quote: &Quote, project: &Project, shape: Shape, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn show(
+    quote: &Quote,
+    project: &Project,
+    shape: Shape,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let explained = quote.explain();
     if shape != Shape::Table {
         let items: Vec<_> = explained
@@ -36,7 +41,10 @@ pub(super) fn show(quote: &Quote, project: &Project, shape: Shape, out: &mut imp
         return Ok(writeln!(out, "{document:#}")?);
     }
     let mut facts = Facts::default();
-    facts.add("table", &explained.table).add("hidden", &explained.unit).add("neighbours", &explained.adjacency);
+    facts
+        .add("table", &explained.table)
+        .add("hidden", &explained.unit)
+        .add("neighbours", &explained.adjacency);
     facts.add("keys", &explained.keys);
     for item in &explained.items {
         facts.add("measure", &item.what);
@@ -48,7 +56,15 @@ pub(super) fn show(quote: &Quote, project: &Project, shape: Shape, out: &mut imp
         facts.add("answer", &statistic.name);
         facts.add("  error", &statistic.error_text);
     }
-    facts.add("cost", format!("ε = {}, δ = {} of budget `{}`", quote.guarantee.epsilon.value(), quote.guarantee.delta.value(), project.catalog.budget.name));
+    facts.add(
+        "cost",
+        format!(
+            "ε = {}, δ = {} of budget `{}`",
+            quote.guarantee.epsilon.value(),
+            quote.guarantee.delta.value(),
+            project.catalog.budget.name
+        ),
+    );
     facts.print(out)?;
     Ok(())
 }

@@ -51,7 +51,10 @@ fn told(answer: &Answer, quote: &Quote) {
     let (epsilon, delta) = (quote.guarantee.epsilon.value(), quote.guarantee.delta.value());
     let cost = match answer.replayed {
         true => "answered from the ledger, nothing was charged".to_owned(),
-        false => format!("charged ε = {epsilon}, δ = {delta} to `{}`, entry {}", certificate.budget.name, certificate.charge.sequence),
+        false => format!(
+            "charged ε = {epsilon}, δ = {delta} to `{}`, entry {}",
+            certificate.budget.name, certificate.charge.sequence
+        ),
     };
     let _ = writeln!(std::io::stderr(), "± is a 95 % interval; {cost}");
 }
@@ -88,10 +91,12 @@ fn readable(cell: &Cell) -> (String, String) {
     let (below, above) = (value - low, high - value);
     let wide = below.max(above);
     let whole = cell.value.is_i64() || cell.value.is_u64();
-    let places = if wide > 0.0 && !whole { (1 - wide.log10().floor() as i32).clamp(0, 12) as usize } else { 0 };
+    let places =
+        if wide > 0.0 && !whole { (1 - wide.log10().floor() as i32).clamp(0, 12) as usize } else { 0 };
     let shown = if whole { cell.value.to_string() } else { format!("{value:.places$}") };
     let even = (below - above).abs() <= 0.05 * wide;
-    let around = if even { format!("± {wide:.places$}") } else { format!("{low:.places$} … {high:.places$}") };
+    let around =
+        if even { format!("± {wide:.places$}") } else { format!("{low:.places$} … {high:.places$}") };
     (shown, around)
 }
 
@@ -110,7 +115,9 @@ fn object(table: &Table, row: &[Cell]) -> Value {
     for (cell, heading) in row.iter().zip(&table.headings) {
         object.insert(heading.name.clone(), cell.value.clone());
         if heading.interval {
-            let end = |pick: fn((f64, f64)) -> f64| cell.interval.map_or(Value::Null, |ends| Value::from(pick(ends)));
+            let end = |pick: fn((f64, f64)) -> f64| {
+                cell.interval.map_or(Value::Null, |ends| Value::from(pick(ends)))
+            };
             object.insert(format!("{}_low", heading.name), end(|ends| ends.0));
             object.insert(format!("{}_high", heading.name), end(|ends| ends.1));
         }
@@ -120,7 +127,8 @@ fn object(table: &Table, row: &[Cell]) -> Value {
 
 fn comma_separated(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
     let mut writer = csv::Writer::from_writer(out);
-    let wrong = |error: csv::Error| Failure::new("cli.write", format!("the answer could not be written: {error}"));
+    let wrong =
+        |error: csv::Error| Failure::new("cli.write", format!("the answer could not be written: {error}"));
     let mut names = Vec::new();
     for heading in &table.headings {
         names.push(heading.name.clone());
@@ -134,7 +142,9 @@ fn comma_separated(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
         for (cell, heading) in row.iter().zip(&table.headings) {
             texts.push(if cell.value.is_null() { String::new() } else { plain(&cell.value) });
             if heading.interval {
-                let ends = cell.interval.map_or([String::new(), String::new()], |(low, high)| [low.to_string(), high.to_string()]);
+                let ends = cell.interval.map_or([String::new(), String::new()], |(low, high)| {
+                    [low.to_string(), high.to_string()]
+                });
                 texts.extend(ends);
             }
         }
@@ -167,6 +177,7 @@ pub(super) fn line(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
 
 /// A row by the names of its columns, without intervals.
 fn values(table: &Table, row: &[Cell]) -> Value {
-    let pairs = row.iter().zip(&table.headings).map(|(cell, heading)| (heading.name.clone(), cell.value.clone()));
+    let pairs =
+        row.iter().zip(&table.headings).map(|(cell, heading)| (heading.name.clone(), cell.value.clone()));
     Value::Object(pairs.collect())
 }

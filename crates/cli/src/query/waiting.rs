@@ -27,7 +27,8 @@ impl Waiting {
             .map_err(|error| Failure::new("cli.signal", format!("Ctrl-C cannot be heard: {error}")))?;
         let done = Arc::new(AtomicBool::new(false));
         let watched = Arc::clone(&done);
-        let thread = std::io::stderr().is_terminal().then(|| std::thread::spawn(move || show(&charged, &watched)));
+        let thread =
+            std::io::stderr().is_terminal().then(|| std::thread::spawn(move || show(&charged, &watched)));
         Ok(Self { done, thread })
     }
 
@@ -48,7 +49,11 @@ fn show(charged: &AtomicBool, done: &AtomicBool) {
             break;
         }
         if start.elapsed() >= PATIENCE {
-            let what = if charged.load(Ordering::Relaxed) { "charged; reading rows" } else { "waiting for the ledger" };
+            let what = if charged.load(Ordering::Relaxed) {
+                "charged; reading rows"
+            } else {
+                "waiting for the ledger"
+            };
             let _ = write!(std::io::stderr(), "\r{sign} {what}, {} s ", start.elapsed().as_secs());
             shown = true;
         }
@@ -62,7 +67,9 @@ fn show(charged: &AtomicBool, done: &AtomicBool) {
 /// What is said when somebody has waited long enough.
 fn interrupted(charged: &AtomicBool) {
     let text = match charged.load(Ordering::Relaxed) {
-        true => "the question was charged and the charge stands; nothing was released. Ask again: it costs again",
+        true => {
+            "the question was charged and the charge stands; nothing was released. Ask again: it costs again"
+        }
         false => "nothing was released; `demur budget show` says whether the question was charged already",
     };
     let _ = writeln!(std::io::stderr(), "\nerror[cli.interrupted]: {text}");

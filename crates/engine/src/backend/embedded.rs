@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use datafusion::arrow::array::RecordBatch;
-use datafusion::catalog::streaming::StreamingTable;
 use datafusion::catalog::TableProvider;
+use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -23,7 +23,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream_partitioned};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use demur_plan::catalog::{Format, Table};
 use demur_plan::{Bounded, Declared, declared_schema};
-use demur_tally::{Tally, Tallier};
+use demur_tally::{Tallier, Tally};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
@@ -89,12 +89,14 @@ impl Embedded {
         let files = files::of(table, folder).map_err(|error| DataFusionError::External(Box::new(error)))?;
         match table.format {
             Format::Csv => {
-                let file = |path| Arc::new(CsvFile { path, schema: schema.clone() }) as Arc<dyn PartitionStream>;
+                let file =
+                    |path| Arc::new(CsvFile { path, schema: schema.clone() }) as Arc<dyn PartitionStream>;
                 Ok(Arc::new(StreamingTable::try_new(schema.clone(), files.into_iter().map(file).collect())?))
             }
             Format::Parquet => {
                 let options = ListingOptions::new(Arc::new(ParquetFormat::default()));
-                let url = |path: &PathBuf| ListingTableUrl::parse(std::path::absolute(path)?.to_string_lossy());
+                let url =
+                    |path: &PathBuf| ListingTableUrl::parse(std::path::absolute(path)?.to_string_lossy());
                 let urls = files.iter().map(url).collect::<Result<Vec<_>>>()?;
                 let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options);
                 Ok(Arc::new(ListingTable::try_new(config.with_schema(schema))?))
@@ -126,8 +128,8 @@ impl Embedded {
         let context = self.context();
         let physical = self.physical(plan, &context).await?;
         let external = |error| DataFusionError::External(Box::new(error));
-        let tallier =
-            Tallier::new(plan.spec.clone(), physical.schema().as_ref(), secret, self.cores).map_err(external)?;
+        let tallier = Tallier::new(plan.spec.clone(), physical.schema().as_ref(), secret, self.cores)
+            .map_err(external)?;
         let streams = execute_stream_partitioned(physical, context.task_ctx())?;
         let mut tasks = tokio::task::JoinSet::new();
         for mut stream in streams {
@@ -152,7 +154,8 @@ impl Backend for Embedded {
             return Ok(version.clone());
         }
         let Source::Files(folder) = &self.source else {
-            return Err(EngineError::new("engine.version", "a table in memory needs a version").hint("give it one in the catalog"));
+            return Err(EngineError::new("engine.version", "a table in memory needs a version")
+                .hint("give it one in the catalog"));
         };
         let mut version = String::new();
         for file in files::of(&plan.table, folder)? {

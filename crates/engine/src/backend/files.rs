@@ -31,7 +31,8 @@ fn inside(folder: &Path, table: &Table) -> Result<Vec<PathBuf>, EngineError> {
         Format::Parquet => "parquet",
         Format::Csv => "csv",
     };
-    let has_ending = |path: &PathBuf| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
+    let has_ending =
+        |path: &PathBuf| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
     Ok(entries(folder)?.into_iter().filter(|path| path.is_file() && has_ending(path)).collect())
 }
 
@@ -42,13 +43,21 @@ fn matching(path: &Path) -> Result<Vec<PathBuf>, EngineError> {
         return Ok(if path.is_file() { vec![path.to_owned()] } else { Vec::new() });
     }
     let folder = path.parent().unwrap_or(Path::new("."));
-    let fits = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| glob(pattern, name));
+    let fits = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| glob(pattern, name))
+    };
     Ok(entries(folder)?.into_iter().filter(|path| path.is_file() && fits(path)).collect())
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, EngineError> {
-    let read = || fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>();
-    read().map_err(|error| EngineError::new("engine.files", format!("`{}` cannot be listed: {error}", folder.display())))
+    let read = || {
+        fs::read_dir(folder)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<std::io::Result<Vec<_>>>()
+    };
+    read().map_err(|error| {
+        EngineError::new("engine.files", format!("`{}` cannot be listed: {error}", folder.display()))
+    })
 }
 
 /// Whether a name fits a pattern in which `*` stands for anything.
@@ -66,14 +75,15 @@ fn glob(pattern: &str, name: &str) -> bool {
 
 /// The columns a file states about itself, with those types that can be asked about; no row is read.
 pub fn stored_columns(file: &Path) -> Result<Vec<(String, Option<ColumnType>)>, EngineError> {
-    let format = match file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase).as_deref() {
-        Some("parquet") => Format::Parquet,
-        Some("csv") => Format::Csv,
-        _ => {
-            let text = format!("`{}` is neither a .parquet nor a .csv file", file.display());
-            return Err(EngineError::new("engine.files", text));
-        }
-    };
+    let format =
+        match file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase).as_deref() {
+            Some("parquet") => Format::Parquet,
+            Some("csv") => Format::Csv,
+            _ => {
+                let text = format!("`{}` is neither a .parquet nor a .csv file", file.display());
+                return Err(EngineError::new("engine.files", text));
+            }
+        };
     let schema = stored_schema(file, format)?;
     let column = |field: &std::sync::Arc<datafusion::arrow::datatypes::Field>| {
         (field.name().clone(), ColumnType::of_arrow(field.data_type()))
@@ -83,7 +93,9 @@ pub fn stored_columns(file: &Path) -> Result<Vec<(String, Option<ColumnType>)>, 
 
 /// The names and types a file states about itself.
 pub(super) fn stored_schema(file: &Path, format: Format) -> Result<Schema, EngineError> {
-    let wrong = |error: String| EngineError::new("engine.files", format!("`{}` cannot be read: {error}", file.display()));
+    let wrong = |error: String| {
+        EngineError::new("engine.files", format!("`{}` cannot be read: {error}", file.display()))
+    };
     let open = || File::open(file).map_err(|error| wrong(error.to_string()));
     match format {
         Format::Parquet => {
@@ -108,7 +120,9 @@ fn check(table: &Table, file: &Path) -> Result<(), EngineError> {
         let text = match stored.field_with_name(name) {
             Err(_) => format!("has no column `{name}`, which {FILE} declares"),
             Ok(field) if fits(field.data_type(), column.column_type, table.format) => continue,
-            Ok(field) => format!("stores `{name}` as {}, but {FILE} says {}", field.data_type(), column.column_type),
+            Ok(field) => {
+                format!("stores `{name}` as {}, but {FILE} says {}", field.data_type(), column.column_type)
+            }
         };
         return Err(EngineError::new("engine.schema", format!("`{}` {text}", file.display())));
     }

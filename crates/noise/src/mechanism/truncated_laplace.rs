@@ -123,7 +123,9 @@ fn least_bound(scale: &Rational, sensitivity: &Rational, delta: &Rational) -> Re
     let excess = above / (delta_near * (2.0 - complement));
     let logarithm = match excess.is_finite() {
         true => excess.ln_1p(),
-        false => above.ln() - delta_near.ln() - (2.0 - complement).ln(),
+        false => {
+            (if above.is_finite() { above.ln() } else { epsilon }) - delta_near.ln() - (2.0 - complement).ln()
+        }
     };
     let guess = t * logarithm;
     if !guess.is_finite() || guess > (1u64 << 61) as f64 {

@@ -76,8 +76,9 @@ fn add_remove() -> Adjacency {
 }
 
 pub(super) fn catalog(text: &str) -> Result<Catalog, PlanError> {
-    let written: Written = toml::from_str(text)
-        .map_err(|error| PlanError::mistake("catalog.form", format!("{FILE}: {}", error.to_string().trim())))?;
+    let written: Written = toml::from_str(text).map_err(|error| {
+        PlanError::mistake("catalog.form", format!("{FILE}: {}", error.to_string().trim()))
+    })?;
     let budget = budget(written.budget)?;
     let mut tables = BTreeMap::new();
     for (name, table) in written.tables {
@@ -87,11 +88,13 @@ pub(super) fn catalog(text: &str) -> Result<Catalog, PlanError> {
 }
 
 fn budget(written: WrittenBudget) -> Result<Budget, PlanError> {
-    let wrong = |error: demur_core::Error| PlanError::mistake("catalog.budget", format!("{FILE}, budget: {error}"));
+    let wrong =
+        |error: demur_core::Error| PlanError::mistake("catalog.budget", format!("{FILE}, budget: {error}"));
     let delta = |value: Option<f64>| value.map(Delta::new).transpose().map_err(wrong);
     let epsilon = |value: Option<f64>| value.map(Epsilon::new).transpose().map_err(wrong);
     let of_all = delta(written.delta)?;
-    let opens_with = epsilon(written.epsilon)?.map(|epsilon| (epsilon, of_all.unwrap_or(Delta::ZERO), written.filter));
+    let opens_with =
+        epsilon(written.epsilon)?.map(|epsilon| (epsilon, of_all.unwrap_or(Delta::ZERO), written.filter));
     Ok(Budget {
         name: written.name,
         opens_with,
@@ -118,18 +121,32 @@ fn table(name: String, written: WrittenTable) -> Result<Table, PlanError> {
         Some(column) => return Err(wrong(format!("the unit is `{column}`, but there is no such column"))),
         None if written.public => PrivacyUnit::Row,
         None => {
-            let text = "it says not whose privacy counts; write unit = \"row\", or the column that names the person";
+            let text =
+                "it says not whose privacy counts; write unit = \"row\", or the column that names the person";
             return Err(wrong(text.to_owned()));
         }
     };
     let per_row = unit == PrivacyUnit::Row;
-    if per_row && (written.max_groups_per_unit.is_some_and(|n| n != 1) || written.max_rows_per_group.is_some_and(|n| n != 1)) {
-        return Err(wrong("a row is in one group and is one row; leave out max_groups_per_unit and max_rows_per_group".to_owned()));
+    if per_row
+        && (written.max_groups_per_unit.is_some_and(|n| n != 1)
+            || written.max_rows_per_group.is_some_and(|n| n != 1))
+    {
+        return Err(wrong(
+            "a row is in one group and is one row; leave out max_groups_per_unit and max_rows_per_group"
+                .to_owned(),
+        ));
     }
     let max_groups_per_unit = written.max_groups_per_unit.unwrap_or(GROUPS_PER_UNIT);
     let max_rows_per_group = written.max_rows_per_group.unwrap_or(ROWS_PER_GROUP);
-    if max_groups_per_unit == 0 || max_rows_per_group == 0 || max_rows_per_group > 1 << 32 || max_groups_per_unit > 1 << 20 {
-        return Err(wrong("max_groups_per_unit must lie between 1 and 2^20, max_rows_per_group between 1 and 2^32".to_owned()));
+    if max_groups_per_unit == 0
+        || max_rows_per_group == 0
+        || max_rows_per_group > 1 << 32
+        || max_groups_per_unit > 1 << 20
+    {
+        return Err(wrong(
+            "max_groups_per_unit must lie between 1 and 2^20, max_rows_per_group between 1 and 2^32"
+                .to_owned(),
+        ));
     }
     let noise = written.noise.as_deref().map_or(Ok(NoisePreference::Any), NoisePreference::from_str)?;
     Ok(Table {
@@ -156,7 +173,8 @@ fn format_of(written: Option<&str>, files: &[String]) -> Result<Format, String> 
         None if files.is_empty() => Err("it names no files".to_owned()),
         None if ending(".parquet") => Ok(Format::Parquet),
         None if ending(".csv") => Ok(Format::Csv),
-        None => Err("the names of its files do not tell their format; write format = \"parquet\" or \"csv\"".to_owned()),
+        None => Err("the names of its files do not tell their format; write format = \"parquet\" or \"csv\""
+            .to_owned()),
     }
 }
 
@@ -183,11 +201,13 @@ fn place(value: &Value, column_type: ColumnType) -> Result<Rational, String> {
     match (value, column_type) {
         (Value::Integer(whole), _) => number(whole.to_string()),
         (Value::Float(real), _) if real.is_finite() => number(format!("{real:?}")),
-        (Value::String(text), ColumnType::Date | ColumnType::Timestamp) => match scalar(value, column_type)? {
-            ScalarValue::Date32(Some(days)) => number(days.to_string()),
-            ScalarValue::TimestampMicrosecond(Some(micros), _) => number(micros.to_string()),
-            _ => Err(format!("`{text}` is no {column_type}")),
-        },
+        (Value::String(text), ColumnType::Date | ColumnType::Timestamp) => {
+            match scalar(value, column_type)? {
+                ScalarValue::Date32(Some(days)) => number(days.to_string()),
+                ScalarValue::TimestampMicrosecond(Some(micros), _) => number(micros.to_string()),
+                _ => Err(format!("`{text}` is no {column_type}")),
+            }
+        }
         (Value::String(text), _) => number(text.clone()),
         (other, _) => Err(format!("`{other}` is no bound of a {column_type}")),
     }

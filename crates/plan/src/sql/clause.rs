@@ -51,7 +51,9 @@ pub(super) fn cut(tokens: &mut Vec<TokenWithSpan>) -> Result<Options, PlanError>
 }
 
 fn starts_here(tokens: &[TokenWithSpan]) -> bool {
-    is_word(tokens.first(), "SELECT") && is_word(tokens.get(1), "WITH") && is_word(tokens.get(2), "DIFFERENTIAL_PRIVACY")
+    is_word(tokens.first(), "SELECT")
+        && is_word(tokens.get(1), "WITH")
+        && is_word(tokens.get(2), "DIFFERENTIAL_PRIVACY")
 }
 
 fn is_word(token: Option<&TokenWithSpan>, name: &str) -> bool {
@@ -63,7 +65,10 @@ fn is_word(token: Option<&TokenWithSpan>, name: &str) -> bool {
 fn read(tokens: &[TokenWithSpan], options: &mut Options) -> Result<usize, PlanError> {
     let wrong = |found: Option<&TokenWithSpan>| {
         let found = found.map_or("the end".to_owned(), |token| format!("`{}`", token.token));
-        PlanError::mistake("plan.options", format!("OPTIONS should read (name = value, …), but there is {found}"))
+        PlanError::mistake(
+            "plan.options",
+            format!("OPTIONS should read (name = value, …), but there is {found}"),
+        )
     };
     let is = |at: usize, token: &Token| tokens.get(at).is_some_and(|found| found.token == *token);
     if !is(0, &Token::LParen) {
@@ -107,7 +112,10 @@ impl Options {
     fn set(&mut self, name: &str, value: &str) -> Result<(), PlanError> {
         let count = || {
             value.parse::<u64>().ok().filter(|&n| n > 0).ok_or_else(|| {
-                PlanError::mistake("plan.options", format!("{name} must be a whole number above 0, but it is `{value}`"))
+                PlanError::mistake(
+                    "plan.options",
+                    format!("{name} must be a whole number above 0, but it is `{value}`"),
+                )
             })
         };
         match name.to_ascii_lowercase().as_str() {
@@ -121,8 +129,11 @@ impl Options {
             _ => {
                 let known = "epsilon, delta, max_groups_contributed, max_rows_contributed, privacy_unit_column, noise, \
                              group_selection_strategy";
-                return Err(PlanError::mistake("plan.options", format!("there is no privacy option `{name}`"))
-                    .hint(format!("there are: {known}")));
+                return Err(PlanError::mistake(
+                    "plan.options",
+                    format!("there is no privacy option `{name}`"),
+                )
+                .hint(format!("there are: {known}")));
             }
         }
         Ok(())

@@ -56,7 +56,10 @@ pub(super) fn encode(expr: &mut Expr) -> ControlFlow<PlanError> {
                 Err(error) => return ControlFlow::Break(error.hint(format!("it stands in {name}(…)"))),
             },
             FunctionArg::ExprNamed { .. } => {
-                return ControlFlow::Break(PlanError::mistake("plan.argument", format!("a named argument of {name} has no plain name")));
+                return ControlFlow::Break(PlanError::mistake(
+                    "plan.argument",
+                    format!("a named argument of {name} has no plain name"),
+                ));
             }
             plain => kept.push(plain),
         }
@@ -76,7 +79,8 @@ fn named(name: &str, arg: &FunctionArgExpr) -> Result<String, PlanError> {
         "contribution_bounds_per_group" => "per_group",
         "report_format" => {
             let text = "report_format is not read here: intervals are always part of the answer";
-            return Err(PlanError::refused("plan.argument", text).hint("use --format json, or DP_INTERVAL_LOW(alias) and DP_INTERVAL_HIGH(alias)"));
+            return Err(PlanError::refused("plan.argument", text)
+                .hint("use --format json, or DP_INTERVAL_LOW(alias) and DP_INTERVAL_HIGH(alias)"));
         }
         _ => {
             return Err(PlanError::mistake("plan.argument", format!("there is no argument `{name}`"))
@@ -84,12 +88,16 @@ fn named(name: &str, arg: &FunctionArgExpr) -> Result<String, PlanError> {
         }
     };
     let wrong = || {
-        PlanError::mistake("plan.argument", format!("{name} should be two numbers (low, high), but it is `{arg}`"))
+        PlanError::mistake(
+            "plan.argument",
+            format!("{name} should be two numbers (low, high), but it is `{arg}`"),
+        )
     };
     let FunctionArgExpr::Expr(Expr::Tuple(pair)) = arg else { return Err(wrong()) };
     let [low, high] = pair.as_slice() else { return Err(wrong()) };
     let (Some(low), Some(high)) = (number(low), number(high)) else { return Err(wrong()) };
-    let in_order = matches!((low.parse::<Rational>(), high.parse::<Rational>()), (Ok(low), Ok(high)) if low <= high);
+    let in_order =
+        matches!((low.parse::<Rational>(), high.parse::<Rational>()), (Ok(low), Ok(high)) if low <= high);
     if !in_order {
         return Err(wrong());
     }
