@@ -1,7 +1,5 @@
 //! Every command of docs/tour.md works, and prints what the page shows, but for the numbers.
 
-#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
-
 use std::path::Path;
 use std::process::Command;
 

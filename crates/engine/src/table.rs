@@ -44,7 +44,7 @@ impl Table {
     pub fn read(headings: &[Heading], released: &[String]) -> Result<Self, EngineError> {
         let wrong = || EngineError::new("engine.table", "the released values do not fill the columns");
         let width: usize = headings.iter().map(width).sum();
-        if width == 0 || released.len() % width != 0 {
+        if width == 0 || !released.len().is_multiple_of(width) {
             return Err(wrong());
         }
         let rows = released.chunks(width).map(|row| {

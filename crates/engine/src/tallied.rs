@@ -95,10 +95,9 @@ impl Tallied<'_> {
                 kept.iter().enumerate().filter(|(_, kept)| **kept).map(|(group, _)| Some(group)).collect()
             }
         };
-        for index in 0..noisy.len() {
-            if pricing.rule().and_then(|rule| rule.reuse()) != Some(index) {
-                noisy[index] = self.noisy(index, &groups, entropy)?;
-            }
+        let reused = pricing.rule().and_then(|rule| rule.reuse());
+        for (index, numbers) in noisy.iter_mut().enumerate().filter(|(index, _)| Some(*index) != reused) {
+            *numbers = self.noisy(index, &groups, entropy)?;
         }
         Ok(Shown { groups, noisy })
     }

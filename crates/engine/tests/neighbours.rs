@@ -3,7 +3,7 @@
 //! What is decided before rows are read (plan, noise, price, columns, refusals) is a function of the query and the catalog, since nothing
 //! else is given to it. What is left to test is what rows can do: whether they can make counting fail, and how far they move it.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests say what they expect")]
+#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
