@@ -49,6 +49,7 @@ const TEST_ONLY: &str = "demur-testkit";
 const LICENCES: &[&str] = &[
     "MIT",
     "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
     "BSD-3-Clause",
     "ISC",
