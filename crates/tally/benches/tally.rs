@@ -3,6 +3,7 @@
 //! ```text
 //! cargo bench -p demur-tally                    # 10^6 and 10^7 rows
 //! cargo bench -p demur-tally -- 1000000         # another number of rows
+//! cargo bench -p demur-tally -- user: view      # only lines with these words
 //! ```
 //!
 //! The table is seeded: user_id uniform over 10⁶ users, 50 regions uniform, 5000 cities with weight 1/rank, age 18 to 90, spend in cents up to 500.00 as a
@@ -79,6 +80,11 @@ fn main() {
 }
 
 fn run(name: &str, table: &[RecordBatch], columns: &[&str], spec: Spec) {
+    let mut wanted =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-') && word.parse::<usize>().is_err());
+    if !wanted.all(|word| name.to_lowercase().contains(&word)) {
+        return;
+    }
     let batches: Vec<RecordBatch> = table.iter().map(|batch| project(batch, columns)).collect();
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
     let [mut best, mut least] = [f64::INFINITY; 2];
