@@ -153,15 +153,25 @@ impl Coder {
         T::Native: AsRef<[u8]>,
     {
         self.recent.clear();
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+        codes.reserve(array.len());
         for (row, &view) in array.views().iter().enumerate() {
             let length = view as u32;
-            codes.push(if array.is_null(row) {
+            let code = if nulls.is_some_and(|nulls| nulls.is_null(row)) {
                 NULL
             } else if length <= SHORT as u32 {
-                self.short(view & (u128::MAX >> (8 * (SHORT as u32 - length))))
+                let next = self.next;
+                let code = self.short.number(
+                    view & (u128::MAX >> (8 * (SHORT as u32 - length))),
+                    next,
+                    &self.secret,
+                );
+                self.next = next + u32::from(code == next);
+                code
             } else {
                 self.long_view(view, array.value(row).as_ref())?
-            });
+            };
+            codes.push(code);
         }
         Ok(())
     }

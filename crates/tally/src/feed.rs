@@ -126,6 +126,8 @@ struct Scatter {
 const CHUNK_WORDS: usize = 1 << 14;
 /// Or this many bytes of strings.
 const CHUNK_TEXT: usize = 1 << 17;
+/// Few rows need little memory; a chunk that reaches this many words gets room for all.
+const FEW_WORDS: usize = 1 << 8;
 
 impl Scatter {
     fn new() -> Self {
@@ -194,6 +196,9 @@ impl Scatter {
         shared: &Shared,
     ) -> Result<(), TallyError> {
         let chunk = &mut self.chunks[shelf];
+        if chunk.words.len() >= FEW_WORDS && chunk.words.capacity() < CHUNK_WORDS {
+            chunk.words.reserve_exact(CHUNK_WORDS - chunk.words.len());
+        }
         let group = u64::from(reader.groups[row]);
         match &reader.sources[..] {
             [] => chunk.words.extend_from_slice(&[unit, group]),

@@ -22,6 +22,9 @@ pub(crate) fn shelf_of(hash: u64) -> usize {
     (hash >> 56) as usize
 }
 
+/// So many units are brought into the cache before they are sought.
+const BLOCK: usize = 128;
+
 /// Words in a row before those of its sources: its unit and its group.
 pub(crate) const HEAD: usize = 2;
 
@@ -81,11 +84,11 @@ impl Shelf {
         match &mut self.table {
             Table::Narrow(table) => {
                 self.names.find(chunk, width, context, &mut self.found, |hash| table.add_unit(hash))?;
-                add_rows(table, chunk, width, &self.found, context)
+                table.add_rows(&self.found, &chunk.words, context)
             }
             Table::Wide(table) => {
                 self.names.find(chunk, width, context, &mut self.found, |hash| table.add_unit(hash))?;
-                add_rows(table, chunk, width, &self.found, context)
+                table.add_rows(&self.found, &chunk.words, context)
             }
         }
     }
@@ -125,15 +128,23 @@ impl Names {
         match self {
             Self::Words(words) => {
                 small(words.len() + units.len(), "units")?;
-                found.extend(units.map(|&unit| {
-                    let next = words.len() as u32;
-                    let hash = context.secret.word(unit);
-                    let number = words.number_hashed(unit, hash, next, context.secret);
-                    if number == next {
-                        add_unit(hash);
+                for rows in chunk.words.chunks(BLOCK * width) {
+                    let mut hashes = [0; BLOCK];
+                    let mut seen = 0;
+                    for (hash, row) in hashes.iter_mut().zip(rows.chunks_exact(width)) {
+                        *hash = context.secret.word(row[0]);
+                        seen ^= words.touch(*hash);
                     }
-                    number
-                }));
+                    std::hint::black_box(seen);
+                    for (&hash, row) in hashes.iter().zip(rows.chunks_exact(width)) {
+                        let next = words.len() as u32;
+                        let number = words.number_hashed(row[0], hash, next, context.secret);
+                        if number == next {
+                            add_unit(hash);
+                        }
+                        found.push(number);
+                    }
+                }
             }
             Self::Strings(strings) => {
                 let mut start = 0;
@@ -150,17 +161,4 @@ impl Names {
         }
         Ok(())
     }
-}
-
-fn add_rows<N: crate::wide::Number>(
-    table: &mut UnitTable<N>,
-    chunk: &Chunk,
-    width: usize,
-    units: &[u32],
-    context: &Context,
-) -> Result<(), TallyError> {
-    for (row, &unit) in chunk.words.chunks_exact(width).zip(units) {
-        table.add_row(unit, row[1] as u32, &row[HEAD..], context)?;
-    }
-    Ok(())
 }

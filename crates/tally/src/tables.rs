@@ -44,7 +44,8 @@ const POOL: usize = 8;
 
 const INTEGERS: [i128; POOL] = [0, 1, -1, i64::MIN as i128, i64::MAX as i128, 7, u64::MAX as i128 - 1, 100];
 const WIDE: [i128; POOL] = [0, 1, -1, 10i128.pow(38) - 1, 1 - 10i128.pow(38), 1 << 70, 42, i64::MIN as i128];
-const FLOATS: [f64; POOL] = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.5, -1.5, 5e-324];
+const FLOATS: [f64; POOL] =
+    [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.5, -1.5, f64::from_bits(0xFFF8_0000_0000_0001)];
 const STRINGS: [&str; POOL] = [
     "",
     "a",

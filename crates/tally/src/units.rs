@@ -18,6 +18,7 @@ use crate::groups::Things;
 use crate::hash::{Secret, rank};
 use crate::keep::{Ranked, keep_smallest};
 use crate::layout::{Lane, Layout, Recipe};
+use crate::shelf::{HEAD, row_width};
 use crate::steps::ABSENT;
 use crate::totals::{Part, Totals};
 use crate::wide::Number;
@@ -25,6 +26,9 @@ use crate::words::{NONE, small};
 
 /// Up to this many groups of a unit are searched one by one.
 const FEW: usize = 32;
+
+/// So many rows are looked at before they are added.
+const BLOCK: usize = 128;
 
 /// What the table must know of the query.
 #[derive(Clone, Copy)]
@@ -48,6 +52,7 @@ impl Context<'_> {
         }
     }
 
+    #[inline]
     fn rank(&self, unit: &Unit, group: u32) -> u64 {
         rank(unit.hash, self.group_hashes[group as usize])
     }
@@ -105,9 +110,49 @@ impl<N: Number> UnitTable<N> {
         self.units.push(Unit { hash, worst: u64::MAX, start: 0, len: 0, room: 0 });
     }
 
-    /// Adds a row of a unit: its group and what was read of it.
-    #[inline]
-    pub(crate) fn add_row(
+    /// Adds rows: the number of each row's unit, and its words.
+    ///
+    /// First those rows are found whose group may still be kept, then what they will need is brought into the cache. Both loops have no branches
+    /// that wait for memory, so that many loads are under way at a time.
+    pub(crate) fn add_rows(
+        &mut self,
+        numbers: &[u32],
+        words: &[u64],
+        context: &Context,
+    ) -> Result<(), TallyError> {
+        let width = row_width(context.layout);
+        for (numbers, words) in numbers.chunks(BLOCK).zip(words.chunks(BLOCK * width)) {
+            let mut open = [0u8; BLOCK];
+            let mut many = 0;
+            for (row, (&number, words)) in numbers.iter().zip(words.chunks_exact(width)).enumerate() {
+                let unit = &self.units[number as usize];
+                open[many] = row as u8;
+                many += usize::from(context.rank(unit, words[1] as u32) <= unit.worst);
+            }
+            let open = &open[..many];
+            self.touch(open.iter().map(|&row| numbers[row as usize]), context);
+            for &row in open {
+                let words = &words[row as usize * width..][..width];
+                self.add_row(numbers[row as usize], words[1] as u32, &words[HEAD..], context)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn touch(&self, numbers: impl Iterator<Item = u32>, context: &Context) {
+        let lanes = context.layout.lanes.len();
+        let mut seen = 0;
+        for number in numbers {
+            let unit = &self.units[number as usize];
+            let [start, end] = [unit.start as usize, (unit.start + unit.len) as usize];
+            seen ^= self.groups.get(start).map_or(0, |&group| i128::from(group));
+            seen ^= self.lanes.get(start * lanes).map_or(0, |&sum| sum.into());
+            seen ^= self.lanes.get((end * lanes).saturating_sub(1)).map_or(0, |&sum| sum.into());
+        }
+        std::hint::black_box(seen);
+    }
+
+    fn add_row(
         &mut self,
         number: u32,
         group: u32,
@@ -131,11 +176,8 @@ impl<N: Number> UnitTable<N> {
                 Lane::Sum(source) => sources[source] as i64,
             });
         }
-        if self.cells.is_empty() && self.picks.is_empty() {
-            Ok(())
-        } else {
-            self.add_to_bags(entry, &unit, sources, context)
-        }
+        let bags = !(self.cells.is_empty() && self.picks.is_empty());
+        if bags { self.add_to_bags(entry, &unit, sources, context) } else { Ok(()) }
     }
 
     fn add_to_bags(
@@ -200,7 +242,7 @@ impl<N: Number> UnitTable<N> {
         let unit = *unit;
         self.clear(entry, group, context);
         if unit.len as usize == context.groups_per_unit && context.groups_per_unit <= FEW {
-            self.units[number as usize].worst = self.worst(&unit, context)?.1.0;
+            self.units[number as usize].worst = self.greatest(&unit, context).1;
         }
         if unit.len as usize == FEW + 1 {
             self.index(number, &unit);
@@ -210,29 +252,46 @@ impl<N: Number> UnitTable<N> {
         Ok(entry)
     }
 
-    /// The greatest of a unit's kept groups: where it is, its rank and its number.
-    fn worst(&self, unit: &Unit, context: &Context) -> Result<(usize, (u64, u32)), TallyError> {
-        let start = unit.start as usize;
-        let mut worst = (start, (0, NONE));
-        for (entry, &group) in self.groups.iter().enumerate().skip(start).take(unit.len as usize) {
+    /// The two greatest ranks of a unit's groups, and which entry has the first.
+    fn greatest(&self, unit: &Unit, context: &Context) -> (usize, u64, u64) {
+        let [mut first, mut second, mut place] = [0, 0, 0];
+        for (at, &group) in self.groups[unit.start as usize..][..unit.len as usize].iter().enumerate() {
             let rank = context.rank(unit, group);
-            if worst.1.1 == NONE || greater(rank, group, worst.1.0, worst.1.1, context.groups)? {
-                worst = (entry, (rank, group));
+            if rank > first || at == 0 {
+                [first, second, place] = [rank, first, at as u64];
+            } else {
+                second = second.max(rank);
             }
         }
-        Ok(worst)
+        (unit.start as usize + place as usize, first, second)
     }
 
     /// Puts a group in the place of the greatest, if that is greater.
     fn replace(&mut self, number: u32, group: u32, context: &Context) -> Result<Option<usize>, TallyError> {
         let unit = self.units[number as usize];
-        let (entry, (worst_rank, worst)) = self.worst(&unit, context)?;
-        if !greater(worst_rank, worst, context.rank(&unit, group), group, context.groups)? {
-            return Ok(None);
+        let rank = context.rank(&unit, group);
+        let (mut entry, first, second) = self.greatest(&unit, context);
+        if rank == first || second == first {
+            match self.greatest_by_bytes(&unit, first, context)? {
+                worst if rank == first && context.groups.compare(self.groups[worst], group)?.is_lt() => {
+                    return Ok(None);
+                }
+                worst => entry = worst,
+            }
         }
         self.clear(entry, group, context);
-        self.units[number as usize].worst = self.worst(&unit, context)?.1.0;
+        self.units[number as usize].worst = second.max(rank);
         Ok(Some(entry))
+    }
+
+    /// Of the entries with this rank, that whose group has the greatest bytes.
+    #[cold]
+    fn greatest_by_bytes(&self, unit: &Unit, worst: u64, context: &Context) -> Result<usize, TallyError> {
+        let strings = context.groups.lock()?;
+        (unit.start as usize..(unit.start + unit.len) as usize)
+            .filter(|&entry| context.rank(unit, self.groups[entry]) == worst)
+            .max_by_key(|&entry| strings.get(self.groups[entry]))
+            .ok_or_else(|| TallyError::ours("a unit has no greatest group"))
     }
 
     /// Leaves a unit its `groups_per_unit` smallest groups.
@@ -264,7 +323,8 @@ impl<N: Number> UnitTable<N> {
     /// Makes room for at least one more entry.
     fn make_room(&mut self, number: u32, context: &Context) -> Result<(), TallyError> {
         let unit = self.units[number as usize];
-        let room = (unit.room as usize * 2).clamp(4, context.limit().max(4)).min(context.limit());
+        let first = if context.limit() <= 8 { context.limit() } else { 4 };
+        let room = (unit.room as usize * 2).max(first).min(context.limit());
         let start = match self.free[class(room, context)].pop() {
             Some(start) => start as usize,
             None => self.new_room(room, context)?,
@@ -392,15 +452,6 @@ fn number_of(recipe: &Recipe, lane: impl Fn(usize) -> i128) -> i128 {
 
 fn sizes(layout: &Layout) -> [usize; 3] {
     [layout.lanes.len(), layout.spreads.len(), layout.picks.len()]
-}
-
-/// Whether the first of two groups of a unit is greater by (rank, bytes).
-#[inline]
-fn greater(rank: u64, group: u32, than: u64, other: u32, groups: &Things) -> Result<bool, TallyError> {
-    if rank != than || group == other {
-        return Ok(rank > than);
-    }
-    Ok(groups.compare(group, other)?.is_gt())
 }
 
 /// Rooms of the same class have the same size: they double until they reach the limit, which need not be a power of two.
