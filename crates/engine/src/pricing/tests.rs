@@ -78,6 +78,30 @@ fn nothing_is_wasted() {
     }
 }
 
+/// Each noise is charged once: that of a count which chooses keys with its threshold, and not beside it.
+#[test]
+fn no_noise_is_forgotten_and_none_is_charged_twice() {
+    for (preference, keys) in [
+        (Preference::Laplace, own(2)),
+        (Preference::Laplace, shared(2)),
+        (Preference::Gaussian, own(2)),
+        (Preference::Gaussian, shared(2)),
+    ] {
+        let priced = wish(3, 2, keys, guarantee(1.0, 1e-6), preference).price().unwrap();
+        let rule = priced.rule().unwrap();
+        let own_noises = if rule.reuse().is_some() { &priced.noises()[1..] } else { priced.noises() };
+        let mut expected = rule.loss();
+        own_noises.iter().for_each(|noise| expected = expected.clone().compose(noise.loss()));
+        let parts = |loss: &PrivacyLoss| {
+            let mut parts: Vec<_> = loss.to_string().split(" + ").map(str::to_owned).collect();
+            parts.sort();
+            parts
+        };
+        assert_eq!(parts(&priced.loss()), parts(&expected));
+        assert!(rule.reuse().is_none() || rule.noise().loss() == priced.noises()[0].loss());
+    }
+}
+
 #[test]
 fn pure_noise_adds_up_to_epsilon_exactly() {
     let wish = wish(3, 7, None, guarantee(1.0, 0.0), Preference::Any);
