@@ -38,6 +38,7 @@ pub struct Entry {
 )]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(clippy::large_enum_variant, reason = "nearly every event is a charge")]
 pub enum Event {
     /// The first entry.
     Open(Open),

@@ -94,3 +94,24 @@ impl Lock {
 fn broken(path: &Path, error: &std::io::Error) -> LedgerError {
     LedgerError::broken("ledger.lock", format!("the lock file {} could not be used: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever wrote there before, with a longer name or a shorter one.
+    #[test]
+    fn the_first_line_names_the_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let mut lock = Lock::new(path.clone(), Duration::ZERO, Arc::new(|_| {})).unwrap();
+        let other = format!("process 1 ({})\n", "x".repeat(200));
+        for before in [String::new(), "process 1 (p)\n".to_owned(), other, lock.name.clone()] {
+            std::fs::write(&path, &before).unwrap();
+            lock.take().unwrap();
+            assert_eq!(lock.line().unwrap(), lock.name);
+            assert_eq!(format!("{}\n", lock.holder()), lock.name);
+            lock.give_back().unwrap();
+        }
+    }
+}
