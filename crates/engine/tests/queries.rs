@@ -16,7 +16,7 @@ impl Folder {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("t.csv"), csv).unwrap();
         let catalog = format!(
-            "[budget]\nname = \"t\"\nepsilon = 100000\ndelta = 0.001\nmax_epsilon_per_question = 5000\n\
+            "[budget]\nname = \"t\"\nepsilon = 1000000\ndelta = 0.001\nmax_epsilon_per_question = 500000\n\
              [tables.t]\nfiles = \"t.csv\"\nunit = \"{unit}\"\n{limits}\n[tables.t.columns]\nid = {{ type = \"int64\" }}\n\
              k = {{ type = \"string\" }}\np = {{ type = \"string\", values = [\"a\", \"b\"] }}\nx = {{ type = \"int64\", low = 0, high = 100 }}\n\
              r = {{ type = \"float64\", low = -1, high = 10 }}\n"
@@ -47,9 +47,9 @@ impl Folder {
         self.engine(&project).query(&project, &ask, &quote, &Embedded::new(self.path())?)
     }
 
-    /// The answer at an ε so large that noise is next to nothing.
+    /// The answer at an ε so large that noise is next to nothing: here a whole number has any with probability below e^−100.
     fn nearly_exact(&self, sql: &str) -> Vec<Vec<Value>> {
-        let answer = self.ask(sql, "2000").unwrap_or_else(|error| unreachable!("{sql}: {error}"));
+        let answer = self.ask(sql, "100000").unwrap_or_else(|error| unreachable!("{sql}: {error}"));
         let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
         table.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.value).collect()).collect()
     }
@@ -163,7 +163,7 @@ fn a_refusal_charges_nothing() {
     let before = folder.engine(&project).ledger().book().unwrap().head();
     for (sql, epsilon, code) in [
         ("SELECT MAX(x) FROM t", "1", "plan.function"),
-        ("SELECT COUNT(*) FROM t", "6000", "engine.policy"),
+        ("SELECT COUNT(*) FROM t", "600000", "engine.policy"),
         ("SELECT COUNT(*) FROM t", "1e20", "engine.guarantee"),
         ("SELECT COUNT(*) FROM t", "-1", "core.epsilon"),
         ("SELECT COUNT(*) FROM t", "0", "engine.guarantee"),
