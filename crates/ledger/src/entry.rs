@@ -32,10 +32,6 @@ pub struct Entry {
 }
 
 /// What can happen to a ledger.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every entry is a charge, and entries are moved one at a time"
-)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[expect(clippy::large_enum_variant, reason = "nearly every event is a charge")]
