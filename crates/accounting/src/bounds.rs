@@ -24,10 +24,12 @@ impl Bounds {
         Self::new(self.lower.max(other.lower), self.upper.max(other.upper))
     }
 
-    /// The same number, known from two sources.
+    /// The same number, known from two sources. Where they contradict each other the larger upper bound is kept, and no lower one.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { lower: self.lower.max(other.lower), upper: self.upper.min(other.upper) }
+        let (lower, upper) = (self.lower.max(other.lower), self.upper.min(other.upper));
+        debug_assert!(lower <= upper, "{self:?} contradicts {other:?}");
+        if lower <= upper { Self { lower, upper } } else { Self::new(0.0, self.upper.max(other.upper)) }
     }
 
     /// (upper − lower) / upper.

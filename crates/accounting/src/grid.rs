@@ -132,8 +132,7 @@ impl Grid {
 
     /// δ(ε), between what the better law and the worse one have.
     pub(crate) fn delta(&self, epsilon: f64) -> Bounds {
-        let upper = self.delta_up(epsilon);
-        Bounds::new(self.delta_down(epsilon).min(upper), upper)
+        Bounds::new(self.delta_down(epsilon), self.delta_up(epsilon))
     }
 
     /// An upper bound on δ(ε).
@@ -144,7 +143,8 @@ impl Grid {
     /// A lower bound on δ(ε), or 0.
     pub(crate) fn delta_down(&self, epsilon: f64) -> f64 {
         let below = |below: &Circle| below.delta_down(epsilon + self.off(epsilon));
-        self.below.as_ref().map_or(0.0, below).clamp(0.0, 1.0)
+        // Where the tilt is far from the saddle, what comes out is too large or no number, and bounds nothing.
+        self.below.as_ref().map(below).filter(|delta| (0.0..=1.0).contains(delta)).unwrap_or(0.0)
     }
 
     /// How far losses may be off, and ε itself, which was rounded.

@@ -77,18 +77,27 @@ pub(crate) fn rough(way: &Way, question: Question<'_>) -> Option<f64> {
     match question {
         Question::Delta { epsilon } => {
             let epsilon = epsilon.to_f64_down();
-            let (c, _) = way.sum.saddle_for_epsilon(epsilon)?;
-            let inside = (c * (curve(way, c) - epsilon) + log_payoff(c)).exp() * (1.0 + 1e-12);
-            let inside = if inside.is_nan() { 1.0 } else { inside.min(1.0) };
+            let saddle = way.sum.saddle_for_epsilon(epsilon).map(|(c, _)| c);
+            let inside = of_one_order(saddle, |c| c * (curve(way, c) - epsilon) + log_payoff(c));
+            let inside = inside.map_or(1.0, |log| (log.exp() * (1.0 + 1e-12)).min(1.0));
             Some(way.with_infinite(Bounds::new(0.0, inside)).upper)
         }
         Question::Epsilon { delta } => {
             let log_delta = log(delta);
-            let (c, _) = way.sum.saddle_for_delta(log_delta)?;
-            let bound = curve(way, c) + (log_payoff(c) - log_delta) / c;
-            (way.lost().upper == 0.0 && bound.is_finite()).then(|| bound.max(0.0) + f64::MIN_POSITIVE)
+            let saddle = way.sum.saddle_for_delta(log_delta).map(|(c, _)| c);
+            let bound = of_one_order(saddle, |c| curve(way, c) + (log_payoff(c) - log_delta) / c)?;
+            (way.lost().upper == 0.0).then(|| bound.max(0.0) + f64::MIN_POSITIVE)
         }
     }
+}
+
+/// The bound of order c + 1 at the saddle, or the best of a few where no saddle was found.
+fn of_one_order(saddle: Option<f64>, bound: impl Fn(f64) -> f64) -> Option<f64> {
+    match saddle {
+        Some(c) => Some(bound(c)),
+        None => (0..6).map(|power| bound(4f64.powi(power))).reduce(f64::min),
+    }
+    .filter(|bound| bound.is_finite())
 }
 
 /// Whether one order shows that this direction costs no more than is known already.

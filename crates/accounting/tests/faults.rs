@@ -197,3 +197,41 @@ fn rare_samples_are_not_said_to_cost_more_than_they_do() {
     assert!(delta(losses, "0.05").upper < 1e-9);
     assert!(epsilon(losses, "1e-9").lower <= 0.05);
 }
+
+/// With a person added δ is below every double; the grid overflowed there, and δ was said to be at least 1.
+#[test]
+fn what_overflows_on_the_grid_is_no_lower_bound() {
+    let losses = "subsampled(0.01, gaussian(sigma=4.75))*1561 + subsampled(0.01, gaussian(sigma=0.5))*956";
+    let account = Account::of(&losses.parse().unwrap()).unwrap();
+    let best = account.delta(&q("13.22")).unwrap().bounds;
+    assert!(best.upper < 1e-5 && best.relative_width() < 1e-9, "{best:?}");
+    let grid = account.delta_by(Method::Grid, &q("13.22")).unwrap().bounds;
+    assert!(grid.lower <= best.upper && best.lower <= grid.upper, "{grid:?} and {best:?}");
+}
+
+/// Losses on coarse lattices add up to one on a fine lattice, and F rises again and again along its line.
+#[test]
+fn lattices_of_different_steps_are_counted_exactly() {
+    let questions = [
+        (
+            "discrete_laplace(scale=2, sensitivity=2)*27 + discrete_laplace(scale=6, sensitivity=3)*8 \
+             + randomized_response(epsilon=13/8, categories=2)*27 + randomized_response(epsilon=9/8, categories=8)*13",
+            "50.62",
+        ),
+        (
+            "unary_encoding(5/4)*29 + discrete_laplace(scale=2, sensitivity=3)*21 \
+             + discrete_laplace(scale=6, sensitivity=1)*25 + randomized_response(epsilon=11/8, categories=5)*11",
+            "34.907",
+        ),
+    ];
+    for (losses, epsilon) in questions {
+        let bounds = delta(losses, epsilon);
+        assert!(bounds.relative_width() < 1e-9, "{losses}: {bounds:?}");
+        let account = Account::of(&losses.parse().unwrap()).unwrap();
+        let grid = account.delta_by(Method::Grid, &q(epsilon)).unwrap().bounds;
+        assert!(
+            grid.lower <= bounds.upper && bounds.lower <= grid.upper,
+            "{losses}: {grid:?} and {bounds:?}"
+        );
+    }
+}

@@ -75,10 +75,10 @@ impl Fill<'_> {
         }
     }
 
-    /// Shows that nothing up to the end of the line is above the goal, or adds what is.
+    /// Shows that nothing up to the end of the line is above the goal, or evaluates what is.
     ///
     /// arccos |φ(y)| of one law moves by at most its standard deviation per unit of y, so a value well
-    /// below what is needed speaks for its neighbours too.
+    /// below what is needed speaks for its neighbours too. Losses on coarse lattices let F rise again and again.
     pub(super) fn far(&mut self) -> Option<bool> {
         let (step, uses) = (self.line.step, self.sum.uses().max(1.0));
         let (mut index, last) = (self.line.nodes.len(), self.last);
@@ -93,6 +93,7 @@ impl Fill<'_> {
             let block = ((frequency / step) as usize).clamp(index, last);
             let tolerance = (1e-2 / (uses * self.size(frequency))).max(1e-19);
             let laws = self.laws(frequency, tolerance, (block - index) as f64 / 4.0)?;
+            let mut risen = vec![];
             while index <= block {
                 let y = index as f64 * step;
                 let angles: Vec<_> =
@@ -104,7 +105,7 @@ impl Fill<'_> {
                     angles.iter().map(moved).sum::<f64>() - self.sum.mu_squared * y * y / 2.0 + slack
                 };
                 if bound(0) > enough {
-                    self.line.tail += self.kernel * step / PI * bound(0).exp() / (y * y);
+                    risen.push((y, bound(0)));
                 }
                 let mut skipped = 0;
                 while bound(2 * skipped + 1) <= enough {
@@ -115,8 +116,27 @@ impl Fill<'_> {
                 }
                 index += skipped + 1;
             }
+            self.add(&risen, frequency);
         }
         Some(true)
+    }
+
+    /// Further nodes, given by y and a bound on ln |F(z)/F(c)|, which takes their place where they would take too long.
+    fn add(&mut self, risen: &[(f64, f64)], frequency: f64) {
+        let Some(highest) = risen.iter().map(|(_, bound)| *bound).reduce(f64::max) else { return };
+        let uses = self.sum.uses().max(1.0) * self.sum.terms.len().max(1) as f64;
+        let coarsest = 1e-3 / (uses * self.size(frequency));
+        let tolerance = (1e-15 / uses * (-highest).exp()).min(coarsest).max(1e-19);
+        match self.laws(frequency, tolerance, risen.len() as f64) {
+            Some(laws) => {
+                let nodes: Vec<_> = risen.iter().map(|(y, _)| self.line.node(self.sum, &laws, *y)).collect();
+                self.line.nodes.extend(nodes);
+            }
+            None => {
+                let term = |(y, bound): &(f64, f64)| bound.exp() / (y * y);
+                self.line.tail += self.kernel * self.line.step / PI * risen.iter().map(term).sum::<f64>();
+            }
+        }
     }
 }
 
@@ -186,7 +206,9 @@ mod tests {
         let sum =
             Sum { mu_squared: 0.0, terms: vec![(Law { base: Base::Pieces(pieces), sampling: None }, count)] };
         let tilt = 1.0;
-        let mut line = Line::empty(tilt, step, RealMoments::new(&sum).at(tilt), (0.0, 2.0));
+        let saddle = RealMoments::new(&sum).at(tilt);
+        let mut line = Line::empty(tilt, step, saddle, (0.0, 2.0));
+        line.log_scale = saddle.log_moment;
         line.nodes = (0..begin).map(|index| line.node(&sum, &[], index as f64 * step)).collect();
         let mut fill = Fill { sum: &sum, line: &mut line, last, goal, kernel: 1.0, waves: 0.0 };
         assert_eq!(fill.far(), Some(true));
@@ -197,8 +219,10 @@ mod tests {
             let wave = |&(loss, p): &(i32, f64)| Complex64::cis(y * f64::from(loss)) * heavy(loss, p);
             (losses.iter().map(wave).sum::<Complex64>().norm() / whole).powf(count)
         };
+        let kernel = |y: f64| (Complex64::new(tilt, y) * Complex64::new(tilt + 1.0, y)).norm().recip();
         let nodes = (begin..=last).map(|index| index as f64 * step);
-        (line.tail, nodes.map(|y| step / PI * modulus(y) / (y * y)).sum())
+        let added = line.nodes[begin..].iter().map(|node| step / PI * (node.value.norm() + node.error));
+        (line.tail + added.sum::<f64>(), nodes.map(|y| step / PI * modulus(y) * kernel(y)).sum())
     }
 
     /// A loss that is always 0 does not fade at all, not even at the last node.

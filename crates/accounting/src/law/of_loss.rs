@@ -51,6 +51,10 @@ impl Terms {
         }
         let mut terms =
             Self { laws: vec![], rho: Rational::zero(), curves: vec![], tight: leaves.tight.unwrap_or(true) };
+        // In one order, whichever they came in: then sums are the same to the last bit.
+        leaves.order.sort_by_cached_key(|leaf| {
+            (leaf.loss.to_string(), leaf.group, leaf.rate.clone(), leaf.fixed_size)
+        });
         for leaf in leaves.order {
             let count = leaves.counts.get(&leaf).copied().unwrap_or(0);
             terms.add(&leaf, count)?;
