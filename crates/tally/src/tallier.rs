@@ -202,7 +202,8 @@ mod tests {
     use super::*;
     use crate::spec::{Bounds, Measure, Step};
     use arrow::array::{
-        ArrayRef, AsArray, DictionaryArray, Int64Array, NullArray, RecordBatch, StringArray, UInt8Array,
+        ArrayRef, AsArray, DictionaryArray, Int64Array, NullArray, RecordBatch, StringArray, StringViewArray,
+        UInt8Array,
     };
     use arrow::datatypes::{DataType, Field, Int64Type};
 
@@ -325,6 +326,15 @@ mod tests {
         let tally = tally(spec(false, 1, vec![count()]), &batches, 1);
         assert_eq!(tally.keys[0].as_string::<i32>(), &StringArray::from(vec!["a", "b"]));
         assert_eq!(tally.units, [3, 4]);
+    }
+
+    /// Their views are the same: length, first bytes and place in the buffer.
+    #[test]
+    fn long_strings_of_different_batches_are_told_apart() {
+        let batches = ["a long string, first", "a long string, other"]
+            .map(|text| batch(vec![Arc::new(StringViewArray::from(vec![text, text])) as ArrayRef]));
+        let tally = tally(spec(false, 1, vec![count()]), &batches, 1);
+        assert_eq!(tally.units, [2, 2]);
     }
 
     #[test]

@@ -353,7 +353,10 @@ impl<N: Number> UnitTable<N> {
     fn clear(&mut self, entry: usize, group: u32, context: &Context) {
         self.groups[entry] = group;
         let [lanes, cells, picks] = sizes(context.layout);
-        self.lanes[entry * lanes..][..lanes].fill(N::default());
+        // Filling nothing is not free: some processors need hundreds of cycles for a store of no bytes to an empty vector.
+        if lanes > 0 {
+            self.lanes[entry * lanes..][..lanes].fill(N::default());
+        }
         self.cells[entry * cells..][..cells].fill(CellBag::default());
         self.picks[entry * picks..][..picks].fill(PickBag::default());
     }
