@@ -6,7 +6,7 @@ use demur_exact::Rational;
 use demur_plan::{Recipe, step_size};
 
 use crate::EngineError;
-use crate::interval::{Interval, Ratio};
+use crate::interval::{Interval, Ratio, reach};
 use crate::noise::Noise;
 use crate::quantile::Tree;
 
@@ -39,6 +39,8 @@ pub(crate) struct Estimates<'a> {
     recipe: &'a Recipe,
     inputs: Vec<Noisy<'a>>,
     ratio: Option<&'a Ratio>,
+    /// By how many steps a whole number may be off.
+    reach: f64,
     step: f64,
 }
 
@@ -55,23 +57,28 @@ pub(crate) fn ratio(recipe: &Recipe, noises: &[&Noise]) -> Result<Option<Ratio>,
 
 impl<'a> Estimates<'a> {
     /// For a recipe, the noisy numbers it names, and its [`ratio`].
-    pub(crate) fn new(recipe: &'a Recipe, inputs: Vec<Noisy<'a>>, ratio: Option<&'a Ratio>) -> Self {
-        Self { recipe, inputs, ratio, step: step(recipe).to_f64() }
+    pub(crate) fn new(
+        recipe: &'a Recipe,
+        inputs: Vec<Noisy<'a>>,
+        ratio: Option<&'a Ratio>,
+    ) -> Result<Self, EngineError> {
+        let reach = match (recipe, inputs.as_slice()) {
+            (Recipe::Units | Recipe::Plain { .. }, [noisy]) => reach(&[(1.0, noisy.noise)], OUTSIDE)?,
+            (Recipe::Sum { centre, .. }, [deviation, count]) => {
+                reach(&[(1.0, deviation.noise), (*centre as f64, count.noise)], OUTSIDE)?
+            }
+            _ => 0.0,
+        };
+        Ok(Self { recipe, inputs, ratio, reach, step: step(recipe).to_f64() })
     }
 
     /// The statistic of one group.
     pub(crate) fn of(&self, group: usize) -> Result<Estimate, EngineError> {
         match (self.recipe, self.inputs.as_slice()) {
-            (Recipe::Units | Recipe::Plain { .. }, [noisy]) => {
-                let steps = noisy.number(group)?;
-                let interval = Interval::around(steps, noisy.noise, OUTSIDE)?;
-                Ok(self.whole(steps, interval))
-            }
+            (Recipe::Units | Recipe::Plain { .. }, [noisy]) => Ok(self.whole(noisy.number(group)?)),
             (Recipe::Sum { centre, .. }, [deviation, count]) => {
                 let (sum, number) = (deviation.number(group)?, count.number(group)?);
-                let steps = sum.saturating_add(number.saturating_mul((*centre).into()));
-                let terms = [(1.0, sum, deviation.noise), (*centre as f64, number, count.noise)];
-                Ok(self.whole(steps, Interval::around_sum(&terms, OUTSIDE)?))
+                Ok(self.whole(sum.saturating_add(number.saturating_mul((*centre).into()))))
             }
             (Recipe::Mean { .. }, [deviation, count]) => {
                 let ratio = self.ratio.ok_or_else(EngineError::after_the_charge)?;
@@ -89,8 +96,8 @@ impl<'a> Estimates<'a> {
         }
     }
 
-    fn whole(&self, steps: i128, interval: Interval) -> Estimate {
-        let value = steps as f64 * self.step;
+    fn whole(&self, steps: i128) -> Estimate {
+        let (value, interval) = (steps as f64 * self.step, Interval::around(steps as f64, self.reach));
         Estimate { steps, value, list: Vec::new(), interval: Some(self.scaled(interval)) }
     }
 

@@ -39,38 +39,9 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Around one noisy whole number, in steps.
-    pub fn around(noisy: i128, noise: &Noise, beta: f64) -> Result<Self, EngineError> {
-        let reach = noise.quantile(beta)?;
-        Ok(Self { low: noisy as f64 - reach, high: noisy as f64 + reach })
-    }
-
-    /// Around Σ aⱼ·yⱼ for noisy whole numbers yⱼ whose noises are independent.
-    ///
-    /// ```
-    /// # use demur_core::{Epsilon, Guarantee, Sensitivity};
-    /// # use demur_engine::{Interval, Item, Preference, Wish};
-    /// # let one = Item::new("x", 1, Sensitivity::scalar("1".parse()?)?);
-    /// # let guarantee = Guarantee::pure(Epsilon::new(1.0)?);
-    /// # let wish = Wish { items: vec![one.clone(), one], keys: None, guarantee, preference: Preference::Any };
-    /// # let priced = wish.price()?;
-    /// // A sum that was published as deviations from 40, and a count: 200 + 40·10.
-    /// let terms = [(1.0, 200, &priced.noises()[0]), (40.0, 10, &priced.noises()[1])];
-    /// let interval = Interval::around_sum(&terms, 0.05)?;
-    /// assert!(interval.low < 600.0 && interval.high > 600.0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn around_sum(terms: &[(f64, i128, &Noise)], beta: f64) -> Result<Self, EngineError> {
-        if let [(factor, noisy, noise)] = terms {
-            let plain = Self::around(*noisy, noise, beta)?;
-            let (a, b) = (factor * plain.low, factor * plain.high);
-            return Ok(Self { low: a.min(b), high: a.max(b) });
-        }
-        let mut spread = Spread::default();
-        terms.iter().for_each(|(factor, _, noise)| spread.add(*factor, noise));
-        let (middle, reach) =
-            (terms.iter().map(|(a, y, _)| a * *y as f64).sum::<f64>(), spread.quantile(beta)?);
-        Ok(Self { low: middle - reach, high: middle + reach })
+    /// From a reach below the middle to one above it.
+    pub fn around(middle: f64, reach: f64) -> Self {
+        Self { low: middle - reach, high: middle + reach }
     }
 
     /// What of it lies between bounds that are known; where nothing does, the nearer bound.
@@ -83,6 +54,30 @@ impl Interval {
     pub fn width(&self) -> f64 {
         self.high - self.low
     }
+}
+
+/// By how much Σ aⱼ·yⱼ is off at most, but for a chance of β, for noisy whole numbers yⱼ whose noises are independent.
+///
+/// ```
+/// # use demur_core::{Epsilon, Guarantee, Sensitivity};
+/// # use demur_engine::{Interval, Item, Preference, Wish, reach};
+/// # let one = Item::new("x", 1, Sensitivity::scalar("1".parse()?)?);
+/// # let guarantee = Guarantee::pure(Epsilon::new(1.0)?);
+/// # let wish = Wish { items: vec![one.clone(), one], keys: None, guarantee, preference: Preference::Any };
+/// # let priced = wish.price()?;
+/// # let (sum, count) = (&priced.noises()[0], &priced.noises()[1]);
+/// // A sum that was published as deviations from 40, and a count: 200 + 40·10.
+/// let interval = Interval::around(600.0, reach(&[(1.0, sum), (40.0, count)], 0.05)?);
+/// assert!(interval.low < 600.0 && interval.high > 600.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn reach(terms: &[(f64, &Noise)], beta: f64) -> Result<f64, EngineError> {
+    if let [(factor, noise)] = terms {
+        return Ok(factor.abs() * noise.quantile(beta)?);
+    }
+    let mut spread = Spread::default();
+    terms.iter().for_each(|(factor, noise)| spread.add(*factor, noise));
+    spread.quantile(beta)
 }
 
 /// Intervals for averages: centre + S/N, where S is a noisy sum of deviations from the centre and N a noisy count.
@@ -132,36 +127,29 @@ impl Ratio {
         if n <= self.count {
             return Interval { low: low + self.centre, high: high + self.centre };
         }
-        // The largest r with r·N − S ≤ q(r), and the least with S − r·N ≤ q(r).
-        let above = crossing(low, high, |r| r * n - s - self.at(r) <= 0.0);
-        let below = -crossing(-high, -low, |r| s + r * n - self.at(-r) <= 0.0);
+        // The largest r with r·N − S ≤ q(r), and the least with S − r·N ≤ q(r): both sides grow with r.
+        let above = self.zero(|r, reach| r * n - s - reach);
+        let below = self.zero(|r, reach| r * n - s + reach);
         Interval { low: below.min(above) + self.centre, high: below.max(above) + self.centre }
+    }
+
+    /// Where a growing function of r and q(r) is 0, or the end that is nearer to it; q(r) on chords is never less than q(r).
+    fn zero(&self, value: impl Fn(f64, f64) -> f64) -> f64 {
+        let at = |(r, reach): (f64, f64)| value(r, reach);
+        let next = self.reach.partition_point(|place| at(*place) < 0.0);
+        let [low, high] = self.ends();
+        if next == 0 || next > PLACES {
+            return if next == 0 { low } else { high };
+        }
+        let (left, right) = (self.reach[next - 1], self.reach[next]);
+        let (a, b) = (at(left), at(right));
+        if b > a { left.0 + (right.0 - left.0) * (-a / (b - a)) } else { right.0 }
     }
 
     fn ends(&self) -> [f64; 2] {
         let end = |place: Option<&(f64, f64)>| place.map_or(0.0, |place| place.0);
         [end(self.reach.first()), end(self.reach.last())]
     }
-
-    /// q(r), never less.
-    fn at(&self, r: f64) -> f64 {
-        let next = self.reach.partition_point(|place| place.0 < r).clamp(1, PLACES);
-        let ((a, at_a), (b, at_b)) = (self.reach[next - 1], self.reach[next]);
-        if b > a { at_a + (at_b - at_a) * (r - a) / (b - a) } else { at_a.max(at_b) }
-    }
-}
-
-/// The largest place where `holds`, which holds up to it and not beyond; `low` if nowhere.
-fn crossing(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
-    if holds(high) {
-        return high;
-    }
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if holds(middle) { low = middle } else { high = middle }
-    }
-    // The end that is too far.
-    if holds(low) { high } else { low }
 }
 
 /// Y of the module text, and Σ|aⱼ|/2.

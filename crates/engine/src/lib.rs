@@ -31,7 +31,7 @@ pub use backend::{Backend, Embedded, check_files, stored_columns};
 pub use certificate::{Certificate, Finding, Promise, Signature, Verdict, verify};
 pub use engine::{Answer, Engine};
 pub use error::EngineError;
-pub use interval::{Interval, Ratio};
+pub use interval::{Interval, Ratio, reach};
 pub use key::Key;
 pub use keys::KeyRule;
 pub use noise::Noise;

@@ -441,8 +441,8 @@ impl Quote {
         let error = match statistic.recipe {
             Recipe::Mean { .. } | Recipe::Quantiles { .. } => None,
             _ => {
-                let estimate =
-                    Estimates::new(&statistic.recipe, made_from.iter().map(noisy).collect(), None).of(0);
+                let inputs = made_from.iter().map(noisy).collect();
+                let estimate = Estimates::new(&statistic.recipe, inputs, None).and_then(|all| all.of(0));
                 estimate.ok().and_then(|estimate| estimate.interval).map(|interval| interval.high)
             }
         };

@@ -182,7 +182,7 @@ impl Tallied<'_> {
             noise: &self.quote.pricing.noises()[index],
             tree: self.quote.trees[index].as_ref(),
         });
-        let estimates = Estimates::new(&statistic.recipe, inputs.collect(), ratio);
+        let estimates = Estimates::new(&statistic.recipe, inputs.collect(), ratio)?;
         let estimates =
             (0..shown.groups.len()).map(|group| estimates.of(group)).collect::<Result<Vec<_>, _>>()?;
         let end = |pick: fn(Interval) -> f64| -> ArrayRef {

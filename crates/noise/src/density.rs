@@ -114,9 +114,17 @@ impl DiscreteGaussian {
         if sigma > SUMMED_SIGMA {
             return statrs::function::erf::erfc(steps.floor() / (sigma * std::f64::consts::SQRT_2));
         }
-        let first = (steps.floor() as i128).saturating_add(1);
-        let reach = (sigma * 40.0) as i128 + 40;
-        2.0 * (first..first.saturating_add(reach)).map(|k| self.pmf(k)).sum::<f64>()
+        // e^(−(k + 1)²/2v) = e^(−k²/2v)·e^(−(2k + 1)/2v), and that ratio falls by e^(−1/v) each time.
+        let (variance, first) = (sigma * sigma, steps.floor() + 1.0);
+        let mut term = (-first * first / (2.0 * variance)).exp();
+        let mut ratio = (-(2.0 * first + 1.0) / (2.0 * variance)).exp();
+        let (slower, mut sum) = ((-1.0 / variance).exp(), 0.0);
+        while term > sum * f64::EPSILON / 8.0 {
+            sum += term;
+            term *= ratio;
+            ratio *= slower;
+        }
+        2.0 * sum / self.total()
     }
 
     /// The standard deviation; for σ above 1 indistinguishable from σ.
