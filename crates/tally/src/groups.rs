@@ -5,9 +5,8 @@
 //! asked, so that the shared numbering is asked once per group and feed.
 //!
 //! **Guarantee.** The numbers depend on who came first, and nothing that leaves this crate may depend on them: order and ties are settled by
-//! [`Things::compare`], which looks at the bytes.
+//! their bytes.
 
-use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Release};
 use std::sync::{Mutex, MutexGuard};
 
@@ -66,13 +65,6 @@ impl Things {
             hashes.extend_from_slice(&strings.hashes()[hashes.len()..]);
         }
         Ok(())
-    }
-
-    /// The order of two things by their bytes.
-    #[cold]
-    pub(crate) fn compare(&self, one: u32, two: u32) -> Result<Ordering, TallyError> {
-        let strings = self.lock()?;
-        Ok(strings.get(one).cmp(strings.get(two)))
     }
 }
 

@@ -1,7 +1,8 @@
 //! [`Secret`]: which groups a unit keeps, in a way nobody outside can foresee.
 //!
-//! **Definition.** fold(x, y) is the exclusive or of the two halves of the 128-bit product x · y. A word and a string of bytes are hashed by
-//! folding them with two secret words; the *rank* of a group for a unit is the fold of both hashes.
+//! **Definition.** fold(x, y) is the exclusive or of the two halves of the 128-bit product x · y. A string of bytes is hashed by folding it with
+//! secret words; the *rank* of a group for a unit is the fold of both hashes. A word is hashed by two rounds, each a product with an odd number
+//! and an exclusive or with its own higher half: both can be undone, so different words have different hashes.
 //!
 //! **Guarantee.** None rests on how well this mixes: bounds hold for every function in its place, and whoever needs distinct things
 //! to be told apart compares the things. A good mix only makes each of a unit's groups equally likely to be kept.
@@ -30,10 +31,12 @@ impl Secret {
         }
     }
 
-    /// The hash of a word.
+    /// The hash of a word; no other word has it.
     #[inline]
     pub(crate) fn word(&self, word: u64) -> u64 {
-        fold(fold(word ^ self.first, self.second | 1) ^ self.second, ODD)
+        let half = (word ^ self.first).wrapping_mul(self.second | 1);
+        let half = (half ^ half >> 32 ^ self.second).wrapping_mul(ODD);
+        half ^ half >> 32
     }
 
     /// The hash of a wide word.

@@ -11,11 +11,15 @@ use crate::groups::Things;
 /// A thing of a unit: its rank, its number, and where the unit has it.
 pub(crate) type Ranked = (u64, u32, u32);
 
-/// Keeps the `most` smallest, in order of rank; the things are different.
+/// Keeps the `most` smallest; the things are different.
+#[inline]
 pub(crate) fn keep_smallest(things: &mut Vec<Ranked>, most: usize, all: &Things) -> Result<(), TallyError> {
+    if things.len() <= most {
+        return Ok(());
+    }
     things.sort_unstable();
-    if most == 0 || things.len() <= most {
-        things.truncate(most);
+    if most == 0 {
+        things.clear();
         return Ok(());
     }
     let last = things[most - 1].0;

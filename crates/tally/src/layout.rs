@@ -4,6 +4,7 @@
 //! (where there are units) each unit. A *heap* is what is kept beside lanes: cells of a histogram, or picked values. A *recipe* makes
 //! a measure of lanes and heaps. Measures share what they can: COUNT, SUM and AVG of one column have one source and two lanes.
 
+use crate::record::Packing;
 use crate::spec::{Bounds, Measure, Spec, Step};
 
 /// What is read of each row.
@@ -61,6 +62,8 @@ pub(crate) struct Layout {
     pub(crate) domains: Vec<usize>,
     /// One for each measure.
     pub(crate) recipes: Vec<Recipe>,
+    /// How sources travel to their units.
+    pub(crate) packing: Packing,
     /// No row moves a lane further.
     pub(crate) reach: u64,
 }
@@ -81,6 +84,7 @@ impl Layout {
             let recipe = layout.recipe(spec, measure);
             layout.recipes.push(recipe);
         }
+        layout.packing = Packing::new(&layout.sources);
         layout
     }
 

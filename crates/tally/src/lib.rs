@@ -39,21 +39,28 @@
 //! [`Spec`] says what is counted and what is promised of it, [`Tallier`] counts. There is no noise here and no price: a [`Tally`] is exact, and must
 //! not leave the house as it is.
 
-mod bags;
+mod archive;
 mod bound;
+mod bucket;
 mod codes;
 mod column;
+mod context;
+mod entries;
 mod error;
 mod feed;
 mod groups;
 mod hash;
 mod keep;
 mod layout;
+mod lists;
 #[cfg(test)]
 mod properties;
+mod record;
 #[cfg(test)]
 mod reference;
 mod rows;
+mod scatter;
+mod settle;
 mod shared;
 mod shelf;
 mod sources;
@@ -64,7 +71,6 @@ mod tables;
 mod tallier;
 mod tally;
 mod totals;
-mod units;
 mod wide;
 mod words;
 

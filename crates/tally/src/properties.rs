@@ -9,6 +9,7 @@ use crate::column::plain_type;
 use crate::groups::row_converter;
 use crate::hash::Secret;
 use crate::reference::{self, batch};
+use crate::shared::Pace;
 use crate::spec::{Bounds, Measure, Spec, Step};
 use crate::steps::accepts;
 use crate::tables::{Column, Value, any_column};
@@ -24,6 +25,7 @@ struct Case {
     key: [u64; 2],
     /// Which bits of the hashes of groups and values are used: with few, ranks are often equal.
     mask: u64,
+    pace: Pace,
 }
 
 impl Case {
@@ -48,7 +50,8 @@ impl Case {
 /// Counts the table cut at some places, the pieces taken by feeds in turn, the last piece first.
 fn tally(case: &Case, cuts: &[usize], feeds: usize) -> Tally {
     let whole = batch(&case.columns, case.rows);
-    let tallier = Tallier::with_secret(case.spec.clone(), whole.schema_ref(), case.secret(), 2).unwrap();
+    let tallier =
+        Tallier::with_secret(case.spec.clone(), whole.schema_ref(), case.secret(), 2, case.pace).unwrap();
     let mut feeds: Vec<_> = (0..feeds).map(|_| tallier.feed().unwrap()).collect();
     let count = feeds.len();
     let mut cuts: Vec<usize> = cuts.iter().map(|&cut| cut.min(case.rows)).chain([0, case.rows]).collect();
@@ -137,6 +140,12 @@ fn aim(measure: Measure, at: usize, exponent: i32, inputs: &[Column]) -> Measure
     }
 }
 
+/// Often so impatient that few rows are settled many times.
+fn any_pace() -> impl Strategy<Value = Pace> {
+    let hasty = (1usize..6, 1usize..20).prop_map(|(block, shelf)| Pace { block, shelf });
+    prop_oneof![3 => hasty, 1 => Just(Pace::default())]
+}
+
 fn any_case() -> impl Strategy<Value = Case> {
     (any::<bool>(), 0usize..4, 0usize..4, 0usize..40).prop_flat_map(any_case_of)
 }
@@ -157,13 +166,13 @@ fn any_case_of(shape: (bool, usize, usize, usize)) -> impl Strategy<Value = Case
         let measures = prop::collection::vec((any_measure(), 0usize..8, -3i32..4), 0..5);
         let mask = prop_oneof![Just(u64::MAX), Just(1), Just(0)];
         let groups_per_unit = prop_oneof![4 => 1u32..6, 1 => 30u32..40, 1 => Just(u32::MAX)];
-        (columns, measures, any::<[u64; 2]>(), mask, groups_per_unit).prop_map(
-            move |(columns, measures, key, mask, groups_per_unit)| {
+        (columns, measures, any::<[u64; 2]>(), mask, groups_per_unit, any_pace()).prop_map(
+            move |(columns, measures, key, mask, groups_per_unit, pace)| {
                 let given = &columns[columns.len() - inputs..];
                 let aimed =
                     measures.into_iter().map(|(measure, at, exponent)| aim(measure, at, exponent, given));
                 let spec = Spec { has_unit, keys, inputs, groups_per_unit, measures: aimed.collect() };
-                Case { spec, columns, rows, key, mask }
+                Case { spec, columns, rows, key, mask, pace }
             },
         )
     });

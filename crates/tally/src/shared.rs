@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use arrow::datatypes::{DataType, Schema};
 
 use crate::column::{Kind, kind};
+use crate::context::Context;
 use crate::error::TallyError;
 use crate::groups::Things;
 use crate::hash::Secret;
@@ -14,7 +15,21 @@ use crate::shelf::{SHELVES, Shelf};
 use crate::spec::{Measure, Spec};
 use crate::steps::accepts;
 use crate::totals::Totals;
-use crate::units::Context;
+
+/// How many rows may wait; the result does not depend on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// In a feed, for one shelf.
+    pub(crate) block: usize,
+    /// On a shelf, before they are settled.
+    pub(crate) shelf: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { block: 1 << 9, shelf: 1 << 14 }
+    }
+}
 
 /// The query, the numberings, and the sums so far.
 pub(crate) struct Shared {
@@ -22,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) types: Vec<DataType>,
     pub(crate) layout: Layout,
     pub(crate) secret: Secret,
+    pub(crate) pace: Pace,
     pub(crate) groups: Things,
     pub(crate) domains: Vec<Things>,
     /// The units, if the spec has any; the last shelf is that of the NULL unit.
@@ -34,7 +50,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(spec: Spec, schema: &Schema, secret: Secret) -> Result<Self, TallyError> {
+    pub(crate) fn new(spec: Spec, schema: &Schema, secret: Secret, pace: Pace) -> Result<Self, TallyError> {
         spec.check()?;
         let types: Vec<DataType> = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         check_types(&spec, &types)?;
@@ -57,6 +73,7 @@ impl Shared {
             spec,
             layout,
             secret,
+            pace,
         })
     }
 

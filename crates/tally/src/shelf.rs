@@ -1,164 +1,108 @@
-//! [`Shelf`] and [`Chunk`]: the units whose hashes begin alike, and rows on their way to them.
+//! [`Shelf`]: the units whose hashes begin alike, and the rows that wait for them.
 //!
-//! **Definition.** Units are spread over 256 shelves by the first bits of their hash; the NULL unit has the last shelf for itself. A feed gathers
-//! rows for each shelf in a chunk; when the chunk is full, the feed takes the shelf and puts the rows where they belong.
+//! **Definition.** Units are spread over 1024 shelves by the first bits of their hash; the NULL unit has the last shelf for itself. Rows wait on their shelf in blocks,
+//! until there are many of them or no more will come; then they are settled together with what earlier rows came to.
 //!
-//! **Why.** One shelf is small enough for a core's cache, where the next rows find it; the shelves are many enough for feeds seldom to meet at one.
-//! Nobody waits for a worker, no row is buffered beyond a chunk, and since sums do not depend on order, neither does the result.
+//! **Why.** The rows that wait on one shelf fit a core's cache, and the shelves are many enough for feeds seldom to meet at one. A shelf settles
+//! when its rows take more memory than what they came to before, so that settling costs a few visits per row.
+//!
+//! **Memory.** 16 bytes for each row that waits, if it has no tail: up to 64 MB on all shelves, or twice what has been settled if that is more. For each
+//! unit that has been settled about 8 bytes, and for each of its kept groups about 2 and what its sums need.
 
+use crate::archive::Archive;
+use crate::context::Context;
 use crate::error::TallyError;
-use crate::layout::Layout;
+use crate::record::Rows;
+use crate::settle::{Names, Settler};
 use crate::totals::Totals;
-use crate::units::{Context, UnitTable};
-use crate::wide::fits;
-use crate::words::{Strings, Words, small};
+use crate::words::Strings;
+
+/// How many bits of a hash name the shelf.
+const BITS: u32 = 10;
 
 /// How many shelves there are beside that of the NULL unit.
-pub(crate) const SHELVES: usize = 256;
+pub(crate) const SHELVES: usize = 1 << BITS;
 
 /// The shelf of a unit with this hash.
 #[inline]
 pub(crate) fn shelf_of(hash: u64) -> usize {
-    (hash >> 56) as usize
-}
-
-/// So many units are brought into the cache before they are sought.
-const BLOCK: usize = 128;
-
-/// Words in a row before those of its sources: its unit and its group.
-pub(crate) const HEAD: usize = 2;
-
-/// Rows of units of one shelf.
-pub(crate) struct Chunk {
-    /// For each row the unit, the group, and one word for each source.
-    pub(crate) words: Vec<u64>,
-    /// Where the unit is a string, the word is its hash and the string is here.
-    pub(crate) text: Vec<u8>,
-    pub(crate) ends: Vec<usize>,
-}
-
-impl Chunk {
-    pub(crate) fn new() -> Self {
-        Self { words: Vec::new(), text: Vec::new(), ends: Vec::new() }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.words.clear();
-        self.text.clear();
-        self.ends.clear();
-    }
+    (hash >> (64 - BITS)) as usize
 }
 
 /// Some of the units, with what they count for.
 pub(crate) struct Shelf {
-    names: Names,
-    rows: u64,
-    table: Table,
-    found: Vec<u32>,
-}
-
-/// Numbers for units.
-enum Names {
-    Words(Words<u64>),
-    Strings(Strings),
-}
-
-enum Table {
-    Narrow(UnitTable<i64>),
-    Wide(UnitTable<i128>),
+    /// Units that are strings, which are numbered here.
+    strings: Option<Strings>,
+    blocks: Vec<Rows>,
+    /// How many rows wait.
+    waiting: usize,
+    settled: Archive,
 }
 
 impl Shelf {
     pub(crate) fn new(strings: bool) -> Self {
-        let names = if strings { Names::Strings(Strings::new()) } else { Names::Words(Words::new()) };
-        Self { names, rows: 0, table: Table::Narrow(UnitTable::new()), found: Vec::new() }
-    }
-
-    /// Adds the rows of a chunk.
-    pub(crate) fn add(&mut self, chunk: &Chunk, context: &Context) -> Result<(), TallyError> {
-        let width = row_width(context.layout);
-        self.rows += (chunk.words.len() / width) as u64;
-        if !fits(self.rows, context.layout.reach) {
-            self.widen();
-        }
-        match &mut self.table {
-            Table::Narrow(table) => {
-                self.names.find(chunk, width, context, &mut self.found, |hash| table.add_unit(hash))?;
-                table.add_rows(&self.found, &chunk.words, context)
-            }
-            Table::Wide(table) => {
-                self.names.find(chunk, width, context, &mut self.found, |hash| table.add_unit(hash))?;
-                table.add_rows(&self.found, &chunk.words, context)
-            }
+        Self {
+            strings: strings.then(Strings::new),
+            blocks: Vec::new(),
+            waiting: 0,
+            settled: Archive::default(),
         }
     }
 
-    fn widen(&mut self) {
-        if let Table::Narrow(table) = &mut self.table {
-            self.table = Table::Wide(std::mem::replace(table, UnitTable::new()).widen());
+    /// The number of a unit that is a string.
+    pub(crate) fn number(&mut self, unit: &[u8], hash: u64) -> Result<u64, TallyError> {
+        match &mut self.strings {
+            Some(strings) => strings.number(unit, hash).map(u64::from),
+            None => Err(TallyError::ours("a unit that is no string was numbered")),
         }
     }
 
-    /// Adds what the units may count for to the totals.
-    pub(crate) fn add_to(&mut self, totals: &mut Totals, context: &Context) -> Result<(), TallyError> {
-        match &mut self.table {
-            Table::Narrow(table) => table.add_to(totals, context),
-            Table::Wide(table) => table.add_to(totals, context),
-        }
-    }
-}
-
-/// How many words a row has.
-pub(crate) fn row_width(layout: &Layout) -> usize {
-    HEAD + layout.sources.len()
-}
-
-impl Names {
-    /// Finds the number of each row's unit; new ones are made known by their hash.
-    fn find(
+    /// Takes rows, and settles if enough of them wait.
+    pub(crate) fn add(
         &mut self,
-        chunk: &Chunk,
-        width: usize,
+        rows: Rows,
+        patience: usize,
         context: &Context,
-        found: &mut Vec<u32>,
-        mut add_unit: impl FnMut(u64),
+        settler: &mut Settler,
     ) -> Result<(), TallyError> {
-        found.clear();
-        let units = chunk.words.iter().step_by(width);
-        match self {
-            Self::Words(words) => {
-                small(words.len() + units.len(), "units")?;
-                for rows in chunk.words.chunks(BLOCK * width) {
-                    let mut hashes = [0; BLOCK];
-                    let mut seen = 0;
-                    for (hash, row) in hashes.iter_mut().zip(rows.chunks_exact(width)) {
-                        *hash = context.secret.word(row[0]);
-                        seen ^= words.touch(*hash);
-                    }
-                    std::hint::black_box(seen);
-                    for (&hash, row) in hashes.iter().zip(rows.chunks_exact(width)) {
-                        let next = words.len() as u32;
-                        let number = words.number_hashed(row[0], hash, next, context.secret);
-                        if number == next {
-                            add_unit(hash);
-                        }
-                        found.push(number);
-                    }
-                }
-            }
-            Self::Strings(strings) => {
-                let mut start = 0;
-                for (&hash, &end) in units.zip(&chunk.ends) {
-                    let next = strings.len();
-                    let number = strings.number(&chunk.text[start..end], hash)?;
-                    if number as usize == next {
-                        add_unit(hash);
-                    }
-                    found.push(number);
-                    start = end;
-                }
+        self.waiting += rows.len();
+        self.blocks.push(rows);
+        if self.waiting < patience.max(self.settled.size() / 8) {
+            return Ok(());
+        }
+        let mut settled = Archive::default();
+        settler.settle(&self.blocks, &self.settled, self.names(), context, |units, entries| {
+            settled.append(units, entries);
+            Ok(())
+        })?;
+        self.settled = settled;
+        self.blocks.clear();
+        self.waiting = 0;
+        Ok(())
+    }
+
+    /// Adds what the units may count for to the totals, and forgets them.
+    pub(crate) fn add_to(
+        &mut self,
+        totals: &mut Totals,
+        context: &Context,
+        settler: &mut Settler,
+    ) -> Result<(), TallyError> {
+        settler.settle(&self.blocks, &self.settled, self.names(), context, |_, entries| {
+            totals.add(entries, context)
+        })?;
+        self.blocks = Vec::new();
+        self.settled = Archive::default();
+        Ok(())
+    }
+
+    fn names(&self) -> Names<'_> {
+        match &self.strings {
+            None => Names { hashes: None, common: BITS },
+            Some(strings) => {
+                let bits = usize::BITS - strings.len().leading_zeros();
+                Names { hashes: Some(strings.hashes()), common: 64 - bits.max(1) }
             }
         }
-        Ok(())
     }
 }

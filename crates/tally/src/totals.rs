@@ -1,5 +1,8 @@
 //! [`Totals`]: sums over units for each group, from one thread or from all of them.
 
+use crate::bound;
+use crate::context::Context;
+use crate::entries::Entries;
 use crate::error::TallyError;
 use crate::hash::Secret;
 use crate::layout::{Layout, Recipe};
@@ -31,6 +34,44 @@ impl Totals {
         Self { units: vec![0; groups], parts: layout.recipes.iter().map(part).collect() }
     }
 
+    /// Adds what units may count for.
+    pub(crate) fn add(&mut self, entries: &Entries, context: &Context) -> Result<(), TallyError> {
+        let Entries { groups, lanes, cells, values } = entries;
+        groups.iter().for_each(|&group| self.units[group as usize] += 1);
+        for (part, recipe) in self.parts.iter_mut().zip(&context.layout.recipes) {
+            match (part, *recipe) {
+                (Part::Number(total), Recipe::Count { lane, most }) => {
+                    add_each(total, groups, |entry| bound::count(lanes[lane][entry], most));
+                }
+                (Part::Number(total), Recipe::Sum { lane, unit }) => {
+                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry], unit));
+                }
+                (Part::Number(total), Recipe::Deviation { sum, there, centre, most }) => {
+                    let [sum, there] = [&lanes[sum], &lanes[there]];
+                    add_each(total, groups, |entry| bound::deviation(sum[entry], there[entry], centre, most));
+                }
+                (Part::Cells(total), Recipe::Histogram { spread, most, .. }) => {
+                    for (&group, counts) in groups.iter().zip(cells[spread].iter()) {
+                        let all = counts.iter().map(|count| u128::from(count.1)).sum();
+                        for &(cell, count) in counts {
+                            let share = bound::scale(u128::from(count), all, most) as u64;
+                            if share > 0 {
+                                total.add(group, cell, share, context.secret)?;
+                            }
+                        }
+                    }
+                }
+                (Part::Values(total), Recipe::Distinct { picks }) => {
+                    for (&group, values) in groups.iter().zip(values[picks].iter()) {
+                        values.iter().try_for_each(|&value| total.add(group, value, context.secret))?;
+                    }
+                }
+                _ => return Err(TallyError::ours("totals do not fit their recipe")),
+            }
+        }
+        Ok(())
+    }
+
     /// Adds what another thread has found.
     pub(crate) fn merge(&mut self, other: Self, secret: &Secret) -> Result<(), TallyError> {
         let groups = self.units.len().max(other.units.len());
@@ -56,6 +97,12 @@ impl Totals {
             }
         }
         Ok(())
+    }
+}
+
+fn add_each(total: &mut [i128], groups: &[u32], number: impl Fn(usize) -> i128) {
+    for (entry, &group) in groups.iter().enumerate() {
+        total[group as usize] += number(entry);
     }
 }
 

@@ -42,12 +42,6 @@ impl<W: Word> Words<W> {
         self.len
     }
 
-    /// What lies where a word with this hash would be sought first; asking brings it into the cache.
-    #[inline]
-    pub(crate) fn touch(&self, hash: u64) -> u32 {
-        self.slots[hash as usize & (self.slots.len() - 1)].1
-    }
-
     /// The number of `word`; if it is new, that is `next`.
     #[inline]
     pub(crate) fn number(&mut self, word: W, next: u32, secret: &Secret) -> u32 {
