@@ -2,9 +2,9 @@
 //!
 //! **Definition.** The items of a bucket are put in order by unit, rank and group. A unit's groups are then met in the order of their ranks, and the first k are kept.
 //!
-//! **Exactness.** Few items are ordered by one word each: 16 bits of the unit, 38 bits of the rank, and the place among the items. Where that leaves open
-//! which of two different units or groups comes first, all items are sorted by all they have, and groups of the same rank are told
-//! apart by their bytes.
+//! **Exactness.** Few items are ordered by one small word each: some bits of the unit, some of the rank, and the place among the items. Where that leaves open
+//! which of two different units or groups comes first, items are sorted by all they have, and groups of the same rank are told apart
+//! by their bytes.
 
 use crate::context::Context;
 use crate::entries::{Parts, Unit};
@@ -23,23 +23,45 @@ pub(crate) struct Item {
 }
 
 /// Items of a few units.
-#[derive(Default)]
 pub(crate) struct Bucket {
     pub(crate) items: Vec<Item>,
-    keys: Vec<u64>,
-    sorted: Vec<Item>,
+    few: Few,
     ranked: Vec<Ranked>,
 }
 
-/// So many bits of a key tell the place.
-const PLACE: u32 = 10;
-/// And so many the unit, which are the first ones.
-const UNIT: u32 = 16;
+/// Up to so many items are ordered by their keys.
+const FEW: usize = 1 << PLACE;
 
-/// Up to so many keys are ordered by comparing all pairs, which needs no branches.
-const PAIRS: usize = 24;
+/// How many bits of a key tell the place, and how many the rank; the others, which are the first ones, tell the unit.
+const PLACE: u32 = 5;
+const RANK: u32 = 17;
+
+/// What is known of few items.
+struct Few {
+    keys: [u32; FEW],
+    /// The keys in order.
+    order: [u32; FEW],
+    units: [Unit; FEW],
+    groups: [u32; FEW],
+    /// Where the places of each group end.
+    ends: [u32; FEW],
+    places: [u32; FEW],
+}
 
 impl Bucket {
+    pub(crate) fn new() -> Self {
+        let nothing = [0; FEW];
+        let few = Few {
+            keys: nothing,
+            order: nothing,
+            units: [Unit { name: 0, entries: 0 }; FEW],
+            groups: nothing,
+            ends: nothing,
+            places: nothing,
+        };
+        Self { items: Vec::new(), few, ranked: Vec::new() }
+    }
+
     /// Chooses the groups of each unit; the first `common` bits are the same in all units.
     pub(crate) fn choose(
         &mut self,
@@ -47,50 +69,11 @@ impl Bucket {
         context: &Context,
         parts: &mut Parts,
     ) -> Result<(), TallyError> {
-        if self.items.len() <= 1 << PLACE && self.sort(common) {
-            let k = context.groups_per_unit;
-            for unit in self.sorted.chunk_by(|one, two| one.unit == two.unit) {
-                let first = parts.groups.len();
-                for group in unit.chunk_by(|one, two| one.group == two.group).take(k) {
-                    parts.groups.push(group[0].group);
-                    parts.places.push(group.iter().map(|item| item.place));
-                }
-                let entries = (parts.groups.len() - first) as u32;
-                parts.units.push(Unit { name: unit[0].unit, entries });
-            }
-            return Ok(());
+        let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
+        if self.items.len() > FEW || !self.few.choose(&self.items, common, most, parts) {
+            self.choose_by_bytes(context, parts)?;
         }
-        self.choose_by_bytes(context, parts)
-    }
-
-    /// Puts the items in order; false if their keys do not tell it.
-    fn sort(&mut self, common: u32) -> bool {
-        let Self { items, keys, sorted, .. } = self;
-        keys.clear();
-        keys.extend(items.iter().enumerate().map(|(place, item)| {
-            let unit = item.unit.unbounded_shl(common) >> (64 - UNIT);
-            let rank = item.rank >> (UNIT + PLACE);
-            unit << (64 - UNIT) | rank << PLACE | place as u64
-        }));
-        let item = |key: u64| items[key as usize & ((1 << PLACE) - 1)];
-        sorted.clear();
-        if keys.len() <= PAIRS {
-            sorted.resize(keys.len(), Item { unit: 0, rank: 0, group: 0, place: 0 });
-            for &key in &*keys {
-                let at = keys.iter().map(|&other| usize::from(other < key)).sum::<usize>();
-                sorted[at] = item(key);
-            }
-        } else {
-            keys.sort_unstable();
-            sorted.extend(keys.iter().map(|&key| item(key)));
-        }
-        let told = |one: &Item, two: &Item| {
-            let unit = |item: &Item| item.unit.unbounded_shl(common) >> (64 - UNIT);
-            let rank = |item: &Item| item.rank >> (UNIT + PLACE);
-            (one.unit == two.unit || unit(one) != unit(two))
-                && (one.group == two.group || rank(one) != rank(two))
-        };
-        sorted.windows(2).all(|pair| told(&pair[0], &pair[1]))
+        Ok(())
     }
 
     /// Chooses where ranks may be equal, or items many.
@@ -113,5 +96,58 @@ impl Bucket {
             parts.units.push(Unit { name: unit[0].unit, entries: self.ranked.len() as u32 });
         }
         Ok(())
+    }
+}
+
+impl Few {
+    /// Chooses with no branch that depends on the items; false, and nothing chosen, if their keys leave something open.
+    #[inline]
+    fn choose(&mut self, items: &[Item], common: u32, most: u32, parts: &mut Parts) -> bool {
+        self.sort(items, common);
+        let [mut units, mut groups, mut places] = [0; 3];
+        let [mut met, mut open] = [0, 0];
+        let mut last = Item { unit: 0, rank: 0, group: 0, place: 0 };
+        let mut last_key = !self.order[0];
+        for &key in &self.order[..items.len()] {
+            let item = items[key as usize % FEW];
+            let differ = (key ^ last_key) >> PLACE;
+            let new_unit = (item.unit != last.unit) | (units == 0);
+            let new_group = (item.group != last.group) | new_unit;
+            open |= u32::from(new_unit & (differ >> RANK == 0) | new_group & (differ == 0));
+            met = if new_unit { 1 } else { met + u32::from(new_group) };
+            let kept = met <= most;
+            // What is written where the count has not come is overwritten.
+            self.places[places % FEW] = item.place;
+            places += usize::from(kept);
+            self.groups[groups % FEW] = item.group;
+            groups += usize::from(new_group & kept);
+            self.ends[groups.wrapping_sub(1) % FEW] = places as u32;
+            units += usize::from(new_unit);
+            self.units[units.wrapping_sub(1) % FEW] = Unit { name: item.unit, entries: met.min(most) };
+            (last, last_key) = (item, key);
+        }
+        if open == 0 {
+            parts.units.extend_from_slice(&self.units[..units]);
+            parts.groups.extend_from_slice(&self.groups[..groups]);
+            parts.places.append(&self.places[..places], &self.ends[..groups]);
+        }
+        open == 0
+    }
+
+    /// Puts the keys of the items in order by comparing all pairs.
+    #[inline]
+    fn sort(&mut self, items: &[Item], common: u32) {
+        for ((place, key), item) in self.keys.iter_mut().enumerate().zip(items) {
+            let unit = item.unit.unbounded_shl(common) >> (32 + RANK + PLACE);
+            let rank = item.rank >> (64 - RANK);
+            *key = (unit << (RANK + PLACE) | rank << PLACE) as u32 | place as u32;
+        }
+        // Four at a time, where the last are no items.
+        let compared = items.len().next_multiple_of(4);
+        self.keys[items.len()..compared].fill(u32::MAX);
+        for &key in &self.keys[..items.len()] {
+            let smaller: u32 = self.keys[..compared].iter().map(|&other| u32::from(other < key)).sum();
+            self.order[smaller as usize % FEW] = key;
+        }
     }
 }

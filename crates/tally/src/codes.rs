@@ -153,6 +153,16 @@ impl Coder {
         T::Native: AsRef<[u8]>,
     {
         self.recent.clear();
+        let short = |view: &u128| *view as u32 <= SHORT as u32;
+        if array.null_count() == 0 && array.views().iter().all(short) {
+            let Self { short, secret, next, .. } = self;
+            codes.extend(array.views().iter().map(|&view| {
+                let code = short.number(view & SHORT_BYTES[view as usize % 16], *next, secret);
+                *next += u32::from(code == *next);
+                code
+            }));
+            return Ok(());
+        }
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
         codes.reserve(array.len());
         for (row, &view) in array.views().iter().enumerate() {
@@ -161,11 +171,7 @@ impl Coder {
                 NULL
             } else if length <= SHORT as u32 {
                 let next = self.next;
-                let code = self.short.number(
-                    view & (u128::MAX >> (8 * (SHORT as u32 - length))),
-                    next,
-                    &self.secret,
-                );
+                let code = self.short.number(view & SHORT_BYTES[length as usize], next, &self.secret);
                 self.next = next + u32::from(code == next);
                 code
             } else {
@@ -213,3 +219,14 @@ impl Coder {
 
 /// How many bytes a view holds itself.
 const SHORT: usize = 12;
+
+/// Which bits of a view mean something, given how many bytes it holds itself: its length, and the bytes.
+const SHORT_BYTES: [u128; 16] = {
+    let mut bytes = [u128::MAX; 16];
+    let mut length = 0;
+    while length < SHORT {
+        bytes[length] = u128::MAX >> (8 * (SHORT - length));
+        length += 1;
+    }
+    bytes
+};

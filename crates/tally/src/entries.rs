@@ -88,6 +88,9 @@ impl Entries {
         let value = |row: usize, source: usize| rows.value(row, packing.places[source], packing);
         for ((sums, before), lane) in self.lanes.iter_mut().zip(&earlier.lanes).zip(lanes) {
             match *lane {
+                Lane::Rows if before.is_empty() => {
+                    sums.extend(parts.places.iter().map(|places| places.len() as i128));
+                }
                 Lane::Rows => add_lane(sums, parts, before, |_| 1),
                 Lane::There(source) => {
                     add_lane(sums, parts, before, |row| i64::from(value(row, source) != ABSENT));

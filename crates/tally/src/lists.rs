@@ -13,7 +13,7 @@ impl<T> Default for Lists<T> {
     }
 }
 
-impl<T> Lists<T> {
+impl<T: Copy> Lists<T> {
     pub(crate) fn clear(&mut self) {
         self.items.clear();
         self.ends.clear();
@@ -28,6 +28,14 @@ impl<T> Lists<T> {
     pub(crate) fn push(&mut self, list: impl IntoIterator<Item = T>) {
         self.items.extend(list);
         self.ends.push(self.items.len());
+    }
+
+    /// Appends several lists, given where each of them ends.
+    #[inline]
+    pub(crate) fn append(&mut self, items: &[T], ends: &[u32]) {
+        let start = self.items.len();
+        self.items.extend_from_slice(items);
+        self.ends.extend(ends.iter().map(|&end| start + end as usize));
     }
 
     pub(crate) fn get(&self, at: usize) -> &[T] {

@@ -19,7 +19,7 @@ use crate::layout::Layout;
 use crate::record::{Head, Rows};
 
 /// A bucket has about this many rows.
-const FEW: usize = 8;
+const FEW: usize = 4;
 
 /// So many entries are added up at a time.
 const MANY: usize = 1 << 10;
@@ -56,7 +56,7 @@ impl Settler {
         Self {
             ends: Vec::new(),
             rows: Rows::default(),
-            bucket: Bucket::default(),
+            bucket: Bucket::new(),
             parts: Parts::default(),
             earlier: Entries::new(layout),
             entries: Entries::new(layout),
@@ -91,6 +91,9 @@ impl Settler {
                     let rank = context.rank(names.hash(unit), group);
                     self.bucket.items.push(Item { unit, rank, group, place: place as u32 | EARLIER });
                 }
+            }
+            if self.bucket.items.is_empty() {
+                continue;
             }
             self.bucket.choose(names.common + bits, context, &mut self.parts)?;
             if self.parts.groups.len() >= MANY {

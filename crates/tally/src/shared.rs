@@ -27,7 +27,7 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { block: 1 << 9, shelf: 1 << 14 }
+        Self { block: 1 << 10, shelf: 1 << 16 }
     }
 }
 

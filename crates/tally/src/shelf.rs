@@ -1,12 +1,12 @@
 //! [`Shelf`]: the units whose hashes begin alike, and the rows that wait for them.
 //!
-//! **Definition.** Units are spread over 1024 shelves by the first bits of their hash; the NULL unit has the last shelf for itself. Rows wait on their shelf in blocks,
+//! **Definition.** Units are spread over 256 shelves by the first bits of their hash; the NULL unit has the last shelf for itself. Rows wait on their shelf in blocks,
 //! until there are many of them or no more will come; then they are settled together with what earlier rows came to.
 //!
 //! **Why.** The rows that wait on one shelf fit a core's cache, and the shelves are many enough for feeds seldom to meet at one. A shelf settles
 //! when its rows take more memory than what they came to before, so that settling costs a few visits per row.
 //!
-//! **Memory.** 16 bytes for each row that waits, if it has no tail: up to 64 MB on all shelves, or twice what has been settled if that is more. For each
+//! **Memory.** 16 bytes for each row that waits, if it has no tail: up to 256 MB on all shelves, or twice what has been settled if that is more. For each
 //! unit that has been settled about 8 bytes, and for each of its kept groups about 2 and what its sums need.
 
 use crate::archive::Archive;
@@ -18,7 +18,7 @@ use crate::totals::Totals;
 use crate::words::Strings;
 
 /// How many bits of a hash name the shelf.
-const BITS: u32 = 10;
+const BITS: u32 = 8;
 
 /// How many shelves there are beside that of the NULL unit.
 pub(crate) const SHELVES: usize = 1 << BITS;
