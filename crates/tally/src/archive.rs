@@ -122,3 +122,44 @@ impl Reading<'_> {
         number
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lists::Lists;
+
+    #[test]
+    fn what_was_written_is_read() {
+        let lanes = [vec![0, -1, i128::MAX], vec![i128::MIN, 63, -64]];
+        let mut cells = [Lists::default(), Lists::default()];
+        cells[0].append(&[(0, 1), (u32::MAX, u64::MAX), (7, 128)], &[0, 2, 3]);
+        cells[1].append(&[(5, 5)], &[1, 1, 1]);
+        let mut values = [Lists::default(), Lists::default()];
+        values[0].append(&[1, 127, 128, u32::MAX], &[1, 4, 4]);
+        values[1].append(&[], &[0, 0, 0]);
+        let written = Entries {
+            groups: vec![0, u32::MAX - 1, 300],
+            lanes: lanes.to_vec(),
+            cells: cells.to_vec(),
+            values: values.to_vec(),
+        };
+        let units = [(0, 2), (17, 0), (u64::MAX, 1)].map(|(name, entries)| Unit { name, entries });
+        let mut archive = Archive::default();
+        archive.append(&units, &written);
+        let mut read = Entries {
+            lanes: vec![Vec::new(); 2],
+            cells: vec![Lists::default(); 2],
+            values: vec![Lists::default(); 2],
+            ..Entries::default()
+        };
+        let mut reading = archive.read();
+        for unit in units {
+            assert_eq!(reading.unit(), Some(unit.name));
+            let before = read.groups.len();
+            reading.take(&mut read);
+            assert_eq!(read.groups.len() - before, unit.entries as usize);
+        }
+        assert_eq!(reading.unit(), None);
+        assert_eq!(read, written);
+    }
+}

@@ -151,3 +151,44 @@ impl Few {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What sorting and counting come to, where no ranks of different groups are equal.
+    fn obvious(items: &[Item], most: u32) -> Parts {
+        let mut items = items.to_vec();
+        items.sort_by_key(|item| (item.unit, item.rank));
+        let mut parts = Parts::default();
+        for unit in items.chunk_by(|one, two| one.unit == two.unit) {
+            let mut entries = 0;
+            for group in unit.chunk_by(|one, two| one.group == two.group).take(most as usize) {
+                parts.groups.push(group[0].group);
+                parts.places.push(group.iter().map(|item| item.place));
+                entries += 1;
+            }
+            parts.units.push(Unit { name: unit[0].unit, entries });
+        }
+        parts
+    }
+
+    proptest! {
+        #[test]
+        fn keys_choose_what_is_obvious_or_nothing(
+            picks in prop::collection::vec((0u64..4, 0u32..6), 0..=FEW), near in 0u32..64, common in 0u32..20, most in 1u32..8,
+        ) {
+            let items: Vec<Item> = picks.iter().zip(0..).map(|(&(unit, group), place)| {
+                // Units and ranks that differ only behind some bits.
+                let unit = (unit.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> near) & (u64::MAX >> common);
+                let rank = crate::hash::rank(unit, u64::from(group) << 7) >> (near / 2);
+                Item { unit, rank, group, place }
+            }).collect();
+            let mut parts = Parts::default();
+            let told = Bucket::new().few.choose(&items, common, most, &mut parts);
+            prop_assert_eq!(&parts, &if told { obvious(&items, most) } else { Parts::default() });
+            prop_assert!(told || near > 5 || items.len() < 2);
+        }
+    }
+}

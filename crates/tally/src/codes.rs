@@ -5,7 +5,10 @@
 //!
 //! Short strings (up to 12 bytes) are told apart as one 128-bit word, their length and bytes, which is how Arrow's views hold them.
 
-use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray, downcast_dictionary_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, GenericByteViewArray, GenericStringArray, OffsetSizeTrait,
+    downcast_dictionary_array,
+};
 use arrow::datatypes::{
     ArrowNativeType, BinaryViewType, ByteViewType, DataType, Decimal128Type, StringViewType,
 };
@@ -110,6 +113,8 @@ impl Coder {
             Kind::Bytes => match array.data_type() {
                 DataType::Utf8View => self.encode_views::<StringViewType>(array.as_byte_view(), codes)?,
                 DataType::BinaryView => self.encode_views::<BinaryViewType>(array.as_byte_view(), codes)?,
+                DataType::Utf8 => self.encode_strings(array.as_string::<i32>(), codes)?,
+                DataType::LargeUtf8 => self.encode_strings(array.as_string::<i64>(), codes)?,
                 _ => {
                     codes.resize(array.len(), NULL);
                     each_bytes(array, |row, bytes| {
@@ -118,6 +123,28 @@ impl Coder {
                     })?;
                 }
             },
+        }
+        Ok(())
+    }
+
+    fn encode_strings<O: OffsetSizeTrait>(
+        &mut self,
+        array: &GenericStringArray<O>,
+        codes: &mut Vec<u32>,
+    ) -> Result<(), TallyError> {
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+        codes.reserve(array.len());
+        for (row, ends) in array.value_offsets().windows(2).enumerate() {
+            let [start, end] = [ends[0].as_usize(), ends[1].as_usize()];
+            // Beyond a short string lie the bytes of the next ones, which can be read at once and struck out.
+            let beginning =
+                array.value_data().get(start..start + SHORT).and_then(|bytes| bytes.first_chunk());
+            let code = match beginning {
+                _ if nulls.is_some_and(|nulls| nulls.is_null(row)) => NULL,
+                Some(bytes) if end - start <= SHORT => self.short(view_of(*bytes, end - start)),
+                _ => self.string(&array.value_data()[start..end])?,
+            };
+            codes.push(code);
         }
         Ok(())
     }
@@ -196,10 +223,9 @@ impl Coder {
 
     fn string(&mut self, bytes: &[u8]) -> Result<u32, TallyError> {
         if bytes.len() <= SHORT {
-            let mut view = [0; 16];
-            view[0] = bytes.len() as u8;
-            view[4..4 + bytes.len()].copy_from_slice(bytes);
-            return Ok(self.short(u128::from_le_bytes(view)));
+            let mut beginning = [0; SHORT];
+            beginning[..bytes.len()].copy_from_slice(bytes);
+            return Ok(self.short(view_of(beginning, bytes.len())));
         }
         let number = self.long.number(bytes, self.secret.bytes(bytes))? as usize;
         if number == self.long_codes.len() {
@@ -230,3 +256,11 @@ const SHORT_BYTES: [u128; 16] = {
     }
     bytes
 };
+
+/// The view of a short string, given bytes that begin with it.
+#[inline]
+fn view_of(bytes: [u8; SHORT], length: usize) -> u128 {
+    let mut view = [0; 16];
+    view[4..].copy_from_slice(&bytes);
+    (u128::from_le_bytes(view) | length as u128) & SHORT_BYTES[length % 16]
+}

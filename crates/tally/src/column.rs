@@ -143,7 +143,7 @@ pub(crate) fn there(array: &ArrayRef) -> Option<NullBuffer> {
         return nulls;
     }
     let mut numbers = Vec::with_capacity(array.len());
-    floats(&array.to_data(), native, |value| numbers.push(!value.is_nan()));
+    floats(&array.to_data(), native, &mut numbers, |value| !value.is_nan());
     NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::from(numbers)))
 }
 
@@ -159,51 +159,59 @@ pub(crate) fn words_into(array: &ArrayRef, native: Native, words: &mut Vec<u64>)
     words.reserve(array.len());
     match native {
         Native::F16 | Native::F32 | Native::F64 => {
-            floats(&data, native, |value| {
-                words.push(if value.is_nan() {
+            floats(&data, native, words, |value| {
+                if value.is_nan() {
                     f64::NAN.to_bits() & !(1 << 63)
                 } else if value == 0.0 {
                     0
                 } else {
                     value.to_bits()
-                });
+                }
             });
         }
         Native::U64 => words.extend_from_slice(values::<u64>(&data)),
-        _ => integers(array, &data, native, |value| words.push(value as u64)),
+        _ => integers(array, &data, native, words, |value| value as u64),
     }
 }
 
-/// The values of an integer column in their order; those beyond the range count as the end of the range.
+/// Appends something of each value of an integer column; those beyond the range count as the end of the range.
 #[inline]
-pub(crate) fn integers(array: &ArrayRef, data: &ArrayData, native: Native, mut take: impl FnMut(i64)) {
+pub(crate) fn integers<T>(
+    array: &ArrayRef,
+    data: &ArrayData,
+    native: Native,
+    found: &mut Vec<T>,
+    of: impl Fn(i64) -> T,
+) {
     match native {
         Native::Bool => {
             let array: &BooleanArray = array.as_boolean();
-            array.values().iter().for_each(|value| take(i64::from(value)));
+            found.extend(array.values().iter().map(|value| of(i64::from(value))));
         }
-        Native::I8 => values::<i8>(data).iter().for_each(|&value| take(i64::from(value))),
-        Native::I16 => values::<i16>(data).iter().for_each(|&value| take(i64::from(value))),
-        Native::I32 => values::<i32>(data).iter().for_each(|&value| take(i64::from(value))),
-        Native::I64 => values::<i64>(data).iter().for_each(|&value| take(value)),
-        Native::U8 => values::<u8>(data).iter().for_each(|&value| take(i64::from(value))),
-        Native::U16 => values::<u16>(data).iter().for_each(|&value| take(i64::from(value))),
-        Native::U32 => values::<u32>(data).iter().for_each(|&value| take(i64::from(value))),
+        Native::I8 => found.extend(values::<i8>(data).iter().map(|&value| of(i64::from(value)))),
+        Native::I16 => found.extend(values::<i16>(data).iter().map(|&value| of(i64::from(value)))),
+        Native::I32 => found.extend(values::<i32>(data).iter().map(|&value| of(i64::from(value)))),
+        Native::I64 => found.extend(values::<i64>(data).iter().map(|&value| of(value))),
+        Native::U8 => found.extend(values::<u8>(data).iter().map(|&value| of(i64::from(value)))),
+        Native::U16 => found.extend(values::<u16>(data).iter().map(|&value| of(i64::from(value)))),
+        Native::U32 => found.extend(values::<u32>(data).iter().map(|&value| of(i64::from(value)))),
         Native::U64 => {
-            values::<u64>(data).iter().for_each(|&value| take(i64::try_from(value).unwrap_or(i64::MAX)));
+            found.extend(
+                values::<u64>(data).iter().map(|&value| of(i64::try_from(value).unwrap_or(i64::MAX))),
+            );
         }
         Native::F16 | Native::F32 | Native::F64 => {}
     }
 }
 
-/// The values of a float column in their order.
+/// Appends something of each value of a float column.
 #[inline]
-pub(crate) fn floats(data: &ArrayData, native: Native, mut take: impl FnMut(f64)) {
+pub(crate) fn floats<T>(data: &ArrayData, native: Native, found: &mut Vec<T>, of: impl Fn(f64) -> T) {
     type Half = <Float16Type as ArrowPrimitiveType>::Native;
     match native {
-        Native::F16 => values::<Half>(data).iter().for_each(|value| take(value.to_f64())),
-        Native::F32 => values::<f32>(data).iter().for_each(|&value| take(f64::from(value))),
-        Native::F64 => values::<f64>(data).iter().for_each(|&value| take(value)),
+        Native::F16 => found.extend(values::<Half>(data).iter().map(|value| of(value.to_f64()))),
+        Native::F32 => found.extend(values::<f32>(data).iter().map(|&value| of(f64::from(value)))),
+        Native::F64 => found.extend(values::<f64>(data).iter().map(|&value| of(value))),
         _ => {}
     }
 }

@@ -12,7 +12,7 @@ use crate::settle::Names;
 use crate::steps::ABSENT;
 
 /// Entries column by column.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entries {
     pub(crate) groups: Vec<u32>,
     /// One column for each lane.
@@ -24,7 +24,7 @@ pub(crate) struct Entries {
 }
 
 /// Which entries there will be, and what they are made of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     /// The units in order.
     pub(crate) units: Vec<Unit>,
@@ -34,7 +34,7 @@ pub(crate) struct Parts {
 }
 
 /// A unit, and how many entries it has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
     pub(crate) name: u64,
     pub(crate) entries: u32,

@@ -100,6 +100,23 @@ mod tests {
         assert_ne!(order(&one), order(&two));
     }
 
+    /// Units that are words go by their hash alone, so it must be possible to undo it.
+    #[test]
+    fn a_word_can_be_told_from_its_hash() {
+        let inverse =
+            |odd: u64| (0..6).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
+        let mut word = 1u64;
+        for secret in [Secret::new([0, 0]), Secret::new([u64::MAX, 17]), Secret::new([5, u64::MAX << 40])] {
+            for _ in 0..1000 {
+                word = word.wrapping_mul(ODD).wrapping_add(12345);
+                let hash = secret.word(word);
+                let half = (hash ^ hash >> 32).wrapping_mul(inverse(ODD)) ^ secret.second;
+                let half = half ^ half >> 32;
+                assert_eq!(half.wrapping_mul(inverse(secret.second | 1)) ^ secret.first, word);
+            }
+        }
+    }
+
     /// A fair hash gives each of 16 buckets 6250 ± 77 of 10⁵ consecutive numbers; six deviations are allowed.
     #[test]
     fn consecutive_numbers_spread_evenly_over_the_highest_and_the_lowest_bits() {

@@ -1,7 +1,7 @@
 //! [`Lists`]: many short lists, one after the other in one place.
 
 /// Lists of things.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lists<T> {
     items: Vec<T>,
     ends: Vec<usize>,

@@ -54,10 +54,10 @@ pub(crate) fn steps_into(
         (Some(Kind::Nothing), ..) => steps.resize(first + array.len(), ABSENT),
         (Some(Kind::Word(native)), _, Step::Binary(exponent)) => {
             let scale = power_of_two(-exponent);
-            floats(&data, native, |value| steps.push(float_steps(value, scale, bounds)));
+            floats(&data, native, steps, |value| float_steps(value, scale, bounds));
         }
         (Some(Kind::Word(native)), ..) => {
-            integers(&array, &data, native, |value| steps.push(value.clamp(bounds.low, bounds.high)));
+            integers(&array, &data, native, steps, |value| value.clamp(bounds.low, bounds.high));
         }
         (_, DataType::Decimal128(..), _) => {
             let [low, high] = [i128::from(bounds.low), i128::from(bounds.high)];

@@ -27,6 +27,9 @@ impl Word for u128 {
 /// The number that stands for no number.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// Tables with fewer slots are kept nearly empty.
+const ROOMY: usize = 1 << 10;
+
 /// Numbers for words, chosen by the caller (an open table with linear probing).
 pub(crate) struct Words<W> {
     slots: Vec<(W, u32)>,
@@ -58,7 +61,7 @@ impl<W: Word> Words<W> {
             if slot.1 == NONE {
                 *slot = (word, next);
                 self.len += 1;
-                if self.len * 3 > self.slots.len() * 2 {
+                if self.is_crowded() {
                     self.grow(secret);
                 }
                 return next;
@@ -72,6 +75,12 @@ impl<W: Word> Words<W> {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (W, u32)> + '_ {
         self.slots.iter().copied().filter(|slot| slot.1 != NONE)
+    }
+
+    /// Whether words are too often not found where they are sought first; a small table can afford to be nearly empty.
+    fn is_crowded(&self) -> bool {
+        let slots = self.slots.len();
+        self.len > if slots < ROOMY { slots / 8 } else { slots / 3 * 2 }
     }
 
     #[cold]
