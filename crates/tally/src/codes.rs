@@ -264,3 +264,24 @@ fn view_of(bytes: [u8; SHORT], length: usize) -> u128 {
     view[4..].copy_from_slice(&bytes);
     (u128::from_le_bytes(view) | length as u128) & SHORT_BYTES[length % 16]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{StringArray, StringViewArray};
+    use std::sync::Arc;
+
+    #[test]
+    fn equal_strings_have_one_code_whatever_follows_them() {
+        let long = "a string of more than twelve bytes";
+        let names =
+            vec![Some("ab"), Some("abc"), None, Some("ab"), Some(long), Some(""), Some("ab"), Some(long)];
+        let arrays: [ArrayRef; 2] =
+            [Arc::new(StringArray::from(names.clone())), Arc::new(StringViewArray::from(names))];
+        for array in arrays {
+            let mut codes = Vec::new();
+            Coder::new(Kind::Bytes, Secret::new([1, 2])).encode(&array, &mut codes).unwrap();
+            assert_eq!(codes, [1, 2, NULL, 1, 3, 4, 1, 3]);
+        }
+    }
+}
