@@ -27,6 +27,7 @@ pub(crate) struct Bucket {
     pub(crate) items: Vec<Item>,
     few: Few,
     ranked: Vec<Ranked>,
+    smallest: Vec<u64>,
 }
 
 /// Up to so many items are ordered by their keys.
@@ -59,7 +60,7 @@ impl Bucket {
             ends: nothing,
             places: nothing,
         };
-        Self { items: Vec::new(), few, ranked: Vec::new() }
+        Self { items: Vec::new(), few, ranked: Vec::new(), smallest: Vec::new() }
     }
 
     /// Chooses the groups of each unit; the first `common` bits are the same in all units.
@@ -70,10 +71,35 @@ impl Bucket {
         parts: &mut Parts,
     ) -> Result<(), TallyError> {
         let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
+        if self.items.len() > FEW {
+            self.thin_out(context.groups_per_unit);
+        }
         if self.items.len() > FEW || !self.few.choose(&self.items, common, most, parts) {
             self.choose_by_bytes(context, parts)?;
         }
         Ok(())
+    }
+
+    /// Drops what surely is not kept of one unit with many rows: ranks above the `most` smallest, of which each belongs to a group at least.
+    fn thin_out(&mut self, most: usize) {
+        let Self { items, smallest, .. } = self;
+        if most > FEW || items.iter().any(|item| item.unit != items[0].unit) {
+            return;
+        }
+        smallest.clear();
+        let mut worst = u64::MAX;
+        items.retain(|item| {
+            if item.rank > worst {
+                return false;
+            }
+            if let Err(at) = smallest.binary_search(&item.rank) {
+                smallest.insert(at, item.rank);
+                smallest.truncate(most);
+                worst = if smallest.len() == most { smallest[most - 1] } else { u64::MAX };
+            }
+            true
+        });
+        items.retain(|item| item.rank <= worst);
     }
 
     /// Chooses where ranks may be equal, or items many.

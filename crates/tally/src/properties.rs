@@ -153,7 +153,7 @@ fn any_case() -> impl Strategy<Value = Case> {
 /// Few units with many groups each.
 fn any_case_of_many_groups() -> impl Strategy<Value = Case> {
     let case = (Just(true), Just(3usize), 0usize..3, 300usize..900).prop_flat_map(any_case_of);
-    (case, 1usize..3, 28u32..44).prop_map(|(mut case, units, groups_per_unit)| {
+    (case, 1usize..3, prop_oneof![1u32..8, 28u32..44]).prop_map(|(mut case, units, groups_per_unit)| {
         case.columns[0].picks.iter_mut().for_each(|pick| *pick = pick.map(|pick| pick % units));
         case.spec.groups_per_unit = groups_per_unit;
         case
