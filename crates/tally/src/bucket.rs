@@ -181,6 +181,9 @@ impl Few {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::groups::Things;
+    use crate::hash::Secret;
+    use crate::layout::Layout;
     use proptest::prelude::*;
 
     /// What sorting and counting come to, where no ranks of different groups are equal.
@@ -215,6 +218,30 @@ mod tests {
             let told = Bucket::new().few.choose(&items, common, most, &mut parts);
             prop_assert_eq!(&parts, &if told { obvious(&items, most) } else { Parts::default() });
             prop_assert!(told || near > 5 || items.len() < 2);
+        }
+
+        #[test]
+        fn many_items_of_some_units_choose_what_is_obvious(
+            picks in prop::collection::vec((0u64..4, 0u32..60), FEW..300), units in 1u64..4, most in 1u32..50,
+        ) {
+            let items: Vec<Item> = picks.iter().zip(0..).map(|(&(unit, group), place)| {
+                let unit = unit % units;
+                Item { unit, rank: crate::hash::rank(unit, u64::from(group) << 7), group, place }
+            }).collect();
+            let secret = Secret::new([1, 2]);
+            let context = Context {
+                secret: &secret,
+                layout: &Layout::default(),
+                groups_per_unit: most as usize,
+                groups: &Things::new(secret),
+                group_hashes: &[],
+                domains: &[],
+                value_hashes: &[],
+            };
+            let mut parts = Parts::default();
+            let mut bucket = Bucket { items: items.clone(), ..Bucket::new() };
+            bucket.choose(0, &context, &mut parts).unwrap();
+            prop_assert_eq!(parts, obvious(&items, most));
         }
     }
 }
