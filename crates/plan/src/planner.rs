@@ -84,7 +84,15 @@ pub(crate) fn error_of(error: DataFusionError) -> PlanError {
             PlanError::refused("plan.function", format!("the function {name} is not on the list of what can be used"))
                 .hint("aggregates: COUNT, SUM, AVG, MEDIAN, PERCENTILE_CONT, APPROX_QUANTILES; the functions are in docs/sql.md")
         }
-        None => PlanError::mistake("plan.meaning", text.replace('\n', " ")),
+        // What it says about its own settings and types is not for those who ask.
+        None if text.starts_with("Unsupported ast node") => {
+            PlanError::refused("plan.clause", "a part of this query cannot be used here")
+                .hint("see docs/sql.md for what can be asked")
+        }
+        None => {
+            let text = text.split(" You can use double quotes").next().unwrap_or(text);
+            PlanError::mistake("plan.meaning", text.replace('\n', " "))
+        }
     }
 }
 

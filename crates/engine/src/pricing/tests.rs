@@ -215,7 +215,7 @@ fn what_cannot_be_priced_is_refused_with_a_reason() {
     let text = wish(1, 1, own(1), pure, Preference::Any).price().unwrap_err().to_string();
     assert_eq!(
         text,
-        "keys that are secret can only be shown with a δ above 0, because one unit alone may have a key; ask for a δ, \
-         or list the keys as public"
+        "keys that are secret can only be shown with a δ above 0, because one unit alone may have a key; ask with \
+         --delta 1e-8, write delta_per_question into demur.toml, or list the keys as public"
     );
 }
