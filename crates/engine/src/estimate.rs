@@ -129,7 +129,7 @@ impl Noisy<'_> {
 }
 
 /// The size of a step of a recipe's numbers.
-fn step(recipe: &Recipe) -> Rational {
+pub(crate) fn step(recipe: &Recipe) -> Rational {
     match recipe {
         Recipe::Units => Rational::one(),
         Recipe::Plain { step, .. }

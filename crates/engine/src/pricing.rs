@@ -25,7 +25,6 @@
 //! **References.** \[Kairouz2015\], \[Balle2018\], \[Canonne2020\], \[Desfontaines2022\].
 
 mod draft;
-mod inverse;
 mod profile;
 #[cfg(test)]
 mod tests;

@@ -25,6 +25,7 @@ use crate::total;
 pub const RELEASED: &str = "released";
 
 /// What is done with noisy answers.
+#[derive(Clone)]
 pub struct After {
     /// Over a table named [`RELEASED`].
     pub plan: LogicalPlan,

@@ -74,10 +74,15 @@ pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
 /// What the planner below us says, in a sentence of ours.
 pub(crate) fn error_of(error: DataFusionError) -> PlanError {
     let text = error.strip_backtrace();
-    let text =
-        ["Error during planning: ", "SQL error: ", "Schema error: ", "This feature is not implemented: "]
-            .iter()
-            .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+    let prefixes = [
+        "Error during planning: ",
+        "SQL error: ",
+        "Schema error: ",
+        "This feature is not implemented: ",
+        "Arrow error: ",
+        "Parser error: ",
+    ];
+    let text = prefixes.iter().fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
     match text.strip_prefix("Invalid function '") {
         Some(rest) => {
             let name = rest.split('\'').next().unwrap_or_default();

@@ -63,6 +63,9 @@ pub(crate) struct Asked {
     /// The privacy loss to spend; the query's own OPTIONS may say it instead
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     pub(crate) epsilon: Option<String>,
+    /// How far off counts and sums may be, as in 50@95%: the least ε that suffices is found and spent
+    #[arg(long, value_name = "ERROR@CONFIDENCE", conflicts_with = "epsilon")]
+    pub(crate) error: Option<String>,
     /// The probability with which the promise may fail; demur.toml's unless given
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub(crate) delta: Option<String>,
