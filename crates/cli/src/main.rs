@@ -3,6 +3,7 @@
 mod account;
 mod amount;
 mod args;
+mod bounds;
 mod budget;
 mod certificate;
 mod check;
