@@ -47,8 +47,8 @@ pub struct Quote {
     pub(crate) subjects: Vec<Subject>,
     /// For each item, the tree of its histogram, if it is one.
     pub(crate) trees: Vec<Option<Tree>>,
-    /// For each statistic, how its averages are estimated, if it is one.
-    pub(crate) ratios: Vec<Option<Ratio>>,
+    /// For each width of intervals and each statistic, how its averages are estimated, if it is one.
+    pub(crate) ratios: Vec<Vec<Option<Ratio>>>,
 }
 
 /// What an item of a pricing is.
@@ -111,15 +111,18 @@ impl Quote {
         let pricing = Wish { items, keys, guarantee, preference }.price()?;
         let mut quote = Self { bounded, guarantee, pricing, subjects, trees, ratios: Vec::new() };
         quote.afterwards()?;
-        let ratio = |statistic: &Statistic| {
+        let ratio = |statistic: &Statistic, width: usize| {
             let noises: Vec<_> = quote
                 .inputs(&statistic.recipe)
                 .into_iter()
                 .map(|index| &quote.pricing.noises()[index])
                 .collect();
-            estimate::ratio(&statistic.recipe, &noises)
+            estimate::ratio(&statistic.recipe, &noises, estimate::outside(width))
         };
-        quote.ratios = quote.bounded.statistics.iter().map(ratio).collect::<Result<_, _>>()?;
+        let ratios = (0..quote.bounded.after.widths)
+            .map(|width| quote.bounded.statistics.iter().map(|statistic| ratio(statistic, width)).collect())
+            .collect::<Result<_, _>>()?;
+        quote.ratios = ratios;
         Ok(quote)
     }
 
