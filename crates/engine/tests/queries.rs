@@ -248,3 +248,21 @@ fn intervals_of_arithmetic_hold_as_often_as_they_say() {
     }
     assert!(held.iter().all(|&held| held >= 172), "{held:?}");
 }
+
+#[test]
+fn a_report_is_json() {
+    let folder = Folder::new(SMALL, "row", "");
+    let rows = folder.nearly_exact(
+        "SELECT COUNT(*, report_format => 'JSON') AS n, AVG(x, report_format => JSON) AS m FROM t",
+    );
+    for cell in &rows[0] {
+        let report: Value = serde_json::from_str(cell.as_str().unwrap()).unwrap();
+        let number = |name: &str| report[name].as_f64().unwrap();
+        assert!(number("low") <= number("value") && number("value") <= number("high"), "{report}");
+        assert!(number("confidence") > 0.949);
+    }
+    assert_eq!(
+        folder.ask("SELECT COUNT(*, report_format => 'PROTO') FROM t", "1").unwrap_err().code(),
+        "plan.argument"
+    );
+}

@@ -10,6 +10,7 @@
 mod alias;
 mod clause;
 mod contribution;
+mod report;
 mod shape;
 
 use datafusion::sql::sqlparser::ast::{Query, Statement, visit_expressions_mut};
