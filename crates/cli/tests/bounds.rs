@@ -1,5 +1,7 @@
 //! `demur init --private-bounds` asks for bounds, pays for them, and writes them down.
 
+#![expect(clippy::unwrap_used, reason = "a failing test may fail anywhere")]
+
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -2,8 +2,6 @@
 //!
 //! `DEMUR_GOLDEN=update` writes them anew; look at the difference.
 
-#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
-
 use std::path::Path;
 
 use demur_engine::{Ask, EngineError, Project, Quote};
