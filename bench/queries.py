@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Private queries beside the same queries without privacy, and beside peers: one run, one table.
 
-    cargo build --release -p demur-engine --example measure
-    python3 bench/queries.py [--rows 1000000,10000000] [--runs 5] [--peers] [--json FILE]
+    cargo build --release -p demur -p demur-engine --bin demur --example measure
+    python3 bench/queries.py [--rows 1000000,10000000] [--runs 5] [--no-peers] [--json FILE]
 
 Makes a seeded Parquet file (user_id; 50 regions; 5 000 cities, zipf; age; spend, 5 % missing; day; ten rows per user on average) in target/bench, once,
 and runs every contestant in fresh processes that take turns: DataFusion without privacy, the same with bounding written as SQL, demur
-with a durable charge, DuckDB. The median counts. Needs numpy, pyarrow and duckdb; --peers needs opendp[polars] and pyqrlew as well.
+with a durable charge, DuckDB without privacy, OpenDP (polars), qrlew with DuckDB, SmartNoise SQL. The median counts. Then how far off answers
+are at equal (ε, δ). Python's packages are installed into environments in target/bench.
 """
 import argparse
 import json
@@ -15,12 +16,17 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench" / "peers"))
+
+import accuracy  # noqa: E402
+from environment import interpreter  # noqa: E402
+
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 MEASURE = TARGET / "release" / "examples" / "measure"
+DEMUR = TARGET / "release" / "demur"
 
 CATALOG = """
 [budget]
@@ -47,13 +53,20 @@ WITH parts AS (SELECT user_id, region, COUNT(*) AS n, SUM(spend) AS s, COUNT(spe
 SELECT region, SUM(n), SUM(s), SUM(s) / SUM(c) FROM ranked WHERE r <= 5 GROUP BY region
 """
 
+# name: (short name, privacy unit, SQL, the same bounded in SQL)
 QUESTIONS = {
-    "COUNT, SUM, AVG by region, per row": ("row", "SELECT region, COUNT(*), SUM(spend), AVG(spend) FROM t GROUP BY region", None),
-    "the same per user, at most 5 regions": ("user_id", "SELECT region, COUNT(*), SUM(spend), AVG(spend) FROM t GROUP BY region", BOUNDING),
-    "COUNT DISTINCT user by city, private keys": ("user_id", "SELECT city, COUNT(DISTINCT user_id) FROM t GROUP BY city", None),
-    "median and p90 by region, per row": ("row", "SELECT region, MEDIAN(spend), {p90} FROM t GROUP BY region", None),
+    "COUNT, SUM, AVG by region, per row": (
+        "row", "row", "SELECT region, COUNT(*), SUM(spend), AVG(spend) FROM t GROUP BY region", None),
+    "the same per user, at most 5 regions": (
+        "user", "user_id", "SELECT region, COUNT(*), SUM(spend), AVG(spend) FROM t GROUP BY region", BOUNDING),
+    "COUNT DISTINCT user by city, private keys": (
+        "distinct", "user_id", "SELECT city, COUNT(DISTINCT user_id) FROM t GROUP BY city", None),
+    "median and p90 by region, per row": (
+        "quantiles", "row", "SELECT region, MEDIAN(spend), {p90} FROM t GROUP BY region", None),
 }
-P90 = {"ours": "PERCENTILE_CONT(spend, 0.9)", "raw": "percentile_cont(0.9) WITHIN GROUP (ORDER BY spend)", "duckdb": "quantile_cont(spend, 0.9)"}
+P90 = {"ours": "PERCENTILE_CONT(spend, 0.9)", "raw": "percentile_cont(0.9) WITHIN GROUP (ORDER BY spend)"}
+# What each peer can be asked.
+PEERS = {"opendp": ("row", "user", "distinct", "quantiles"), "qrlew": ("user", "distinct"), "smartnoise": ("row", "user", "distinct")}
 
 
 def generate(rows, folder):
@@ -103,55 +116,72 @@ def measured(mode, folder, sql):
     return json.loads(done.stdout)
 
 
-def duckdb(folder, sql):
-    program = (
-        "import duckdb, sys, time\n"
-        "start = time.perf_counter()\n"
-        "duckdb.sql(sys.argv[2].replace(' FROM t', f\" FROM '{sys.argv[1]}/t.parquet'\")).fetchall()\n"
-        "print(time.perf_counter() - start)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program, folder, sql], capture_output=True, text=True, timeout=600)
-    return {"seconds": float(done.stdout), "peak_kib": 0} if done.returncode == 0 else None
+def peer(who, question, data):
+    python = interpreters()[who if who in ("qrlew", "smartnoise") else "queries"]
+    command = [python, ROOT / "bench" / "peers" / "query_peers.py", who, question, data]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        sys.exit(f"{who} failed: {done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def interpreters():
+    """Interpreters with the peers."""
+    here = ROOT / "bench" / "peers"
+    made = lambda name: interpreter(TARGET / "bench" / name, here / f"requirements-{name}.txt", 600)
+    return {name: made(name) for name in ("queries", "qrlew", "smartnoise")}
+
+
+def measure(rows, runs, with_peers):
+    """One table, and its figures."""
+    folder = TARGET / "bench" / str(rows)
+    data = generate(rows, folder)
+    print(f"\n{rows:,} rows, median of {runs} fresh processes in turns (seconds; ratios; peak MB; keys shown)\n")
+    found = []
+    for name, (short, unit, sql, bounding) in QUESTIONS.items():
+        here = project(folder, unit, data)
+        contestants = {
+            "raw": lambda: measured("raw", here, sql.format(p90=P90["raw"])),
+            "demur": lambda: measured("private", here, sql.format(p90=P90["ours"])),
+            "reading": lambda: measured("tally", here, sql.format(p90=P90["ours"])),
+            "duckdb": lambda: peer("duckdb", short, data),
+        }
+        if bounding:
+            contestants["bounded"] = lambda: measured("raw", here, bounding)
+        if with_peers:
+            contestants |= {who: (lambda who=who: peer(who, short, data)) for who in PEERS if short in PEERS[who]}
+        turns = {who: [] for who in contestants}
+        for _ in range(runs):
+            for who, run in contestants.items():
+                turns[who].append(run())
+        seconds = {who: statistics.median(turn["seconds"] for turn in all) for who, all in turns.items()}
+        peak = {who: max(turn["peak_kib"] for turn in all) / 1024 for who, all in turns.items()}
+        keys = {who: statistics.median(turn["rows"] for turn in all) for who, all in turns.items()}
+        print(name)
+        for who in contestants:
+            ratio = f"demur takes {seconds['demur'] / seconds[who]:7.3f} of it" if who not in ("demur", "reading") else ""
+            print(f"  {who:12}{seconds[who]:9.3f} s  {peak[who]:6.0f} MB {keys[who]:7.0f} keys   {ratio}")
+        found.append({"rows": rows, "question": name, "seconds": seconds, "peak_mib": peak, "keys": keys})
+    return found
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default="1000000,10000000")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--json")
     options = parser.parse_args()
-    if not MEASURE.exists():
-        sys.exit("build it first: cargo build --release -p demur-engine --example measure")
+    if not MEASURE.exists() or not DEMUR.exists():
+        sys.exit("build first: cargo build --release -p demur -p demur-engine --bin demur --example measure")
+    python = interpreters()["queries"]
+    if Path(sys.prefix).resolve() != python.parent.parent.resolve():
+        os.execv(python, [python, __file__, *sys.argv[1:]])
     results = []
     for rows in map(int, options.rows.split(",")):
-        folder = TARGET / "bench" / str(rows)
-        data = generate(rows, folder)
-        print(f"\n{rows:,} rows, median of {options.runs} fresh processes in turns (seconds; peak MB)\n")
-        print(f"{'':44}{'raw':>8}{'bounded':>9}{'demur':>8}{'reading':>9}{'duckdb':>8}   ratio  MB raw  MB demur")
-        for name, (unit, sql, bounding) in QUESTIONS.items():
-            here = project(folder, unit, data)
-            contestants = {
-                "raw": lambda: measured("raw", here, sql.format(p90=P90["raw"])),
-                "demur": lambda: measured("private", here, sql.format(p90=P90["ours"])),
-                "reading": lambda: measured("tally", here, sql.format(p90=P90["ours"])),
-                "duckdb": lambda: duckdb(here, sql.format(p90=P90["duckdb"])),
-            }
-            if bounding:
-                contestants["bounded"] = lambda: measured("raw", here, bounding)
-            turns = {who: [] for who in contestants}
-            for _ in range(options.runs):
-                for who, run in contestants.items():
-                    turns[who].append(run())
-            median = {
-                who: statistics.median(turn["seconds"] for turn in all) if all[0] else float("nan") for who, all in turns.items()
-            }
-            peak = {who: max(turn["peak_kib"] for turn in all) / 1024 if all[0] else 0 for who, all in turns.items()}
-            bounded = f"{median['bounded']:9.3f}" if bounding else f"{'–':>9}"
-            print(
-                f"{name:44}{median['raw']:8.3f}{bounded}{median['demur']:8.3f}{median['reading']:9.3f}{median['duckdb']:8.3f}"
-                f"{median['demur'] / median['raw']:8.2f}{peak['raw']:8.0f}{peak['demur']:10.0f}"
-            )
-            results.append({"rows": rows, "question": name, "seconds": median, "peak_mib": peak})
+        # The peers are asked about a million rows; ten times as many would say the same for an hour.
+        results += measure(rows, options.runs, not options.no_peers and rows <= 1_000_000)
+    results.append({"accuracy": accuracy.cells(DEMUR, TARGET / "bench" / "accuracy")})
     if options.json:
         Path(options.json).write_text(json.dumps(results, indent=1))
 

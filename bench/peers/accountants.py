@@ -15,7 +15,6 @@ exact.csv says what the answers should be (exact.py).
 """
 import argparse
 import csv
-import hashlib
 import json
 import os
 import resource
@@ -23,11 +22,12 @@ import select
 import subprocess
 import sys
 import time
-import venv
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
+
+from environment import interpreter
 
 HERE = Path(__file__).resolve().parent
 COMMAND = Path(os.environ.get("DEMUR", HERE.parent.parent / "target" / "release" / "demur"))
@@ -386,19 +386,7 @@ def verdict(peer):
 
 def python_with_peers():
     """An interpreter that has what requirements.txt asks for."""
-    wanted = HERE / "requirements.txt"
-    state = hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()
-    stamp, python = ENVIRONMENT / "installed", ENVIRONMENT / "bin" / "python"
-    if not (stamp.exists() and stamp.read_text() == state):
-        print("installing the peers", file=sys.stderr)
-        venv.create(ENVIRONMENT, clear=True, with_pip=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", wanted]
-        try:
-            subprocess.run(install, check=True, timeout=INSTALL)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-            sys.exit("the peers could not be installed; pip is needed, and a way to its packages")
-        stamp.write_text(state)
-    return python
+    return interpreter(ENVIRONMENT, HERE / "requirements.txt", INSTALL)
 
 
 def ours_is_there():

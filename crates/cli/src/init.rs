@@ -7,9 +7,21 @@ use demur_engine::stored_columns;
 use demur_plan::catalog::{ColumnType, FILE};
 
 use crate::args::query::Init;
+use crate::bounds;
 use crate::failure::Failure;
 
 pub(crate) fn run(args: &Init, out: &mut impl Write) -> Result<(), Failure> {
+    if !args.files.is_empty() {
+        write(args, out)?;
+    }
+    match args.private_bounds {
+        Some(epsilon) => bounds::find(&args.project, args.ledger.as_deref(), epsilon, out),
+        None => Ok(()),
+    }
+}
+
+/// Writes a new demur.toml.
+fn write(args: &Init, out: &mut impl Write) -> Result<(), Failure> {
     let path = args.project.join(FILE);
     let mut text = head(&args.files);
     for file in &args.files {
@@ -26,11 +38,12 @@ pub(crate) fn run(args: &Init, out: &mut impl Write) -> Result<(), Failure> {
     })?;
     made.write_all(text.as_bytes())?;
     writeln!(out, "wrote {}", path.display())?;
-    let missing = text.matches("# low = , high = ").count();
-    if missing > 0 {
+    let missing = text.matches("# low and high, if").count();
+    if missing > 0 && args.private_bounds.is_none() {
         writeln!(
             out,
-            "{missing} columns have no bounds yet: fill in low and high for those you want summed or averaged"
+            "{missing} columns have no bounds yet: write low and high for those you want summed, or let \
+             `demur init --private-bounds 0.5` find them"
         )?;
     }
     writeln!(
@@ -52,6 +65,7 @@ fn head(files: &[std::path::PathBuf]) -> String {
 name = {}
 epsilon = 10                     # all questions together, for ever; opened on first use
 delta = 1e-6
+filter = \"renyi\"                 # counts both kinds of noise well; zcdp is for Gaussian noise alone
 delta_per_question = 1e-8        # where a question names none
 # max_epsilon_per_question = 1
 ",
@@ -103,7 +117,7 @@ fn column(name: &str, found: Option<ColumnType>, unit: Option<&str>) -> String {
         None => format!("# {} has a type that cannot be asked about\n", key(name)),
         Some(found) if unit == Some(name) => name_and(&format!("{{ type = \"{found}\" }}")),
         Some(found) if found.is_ordered_number() => {
-            name_and(&format!("{{ type = \"{found}\" }}    # low = , high = "))
+            name_and(&format!("{{ type = \"{found}\" }}    # low and high, if it is to be summed"))
         }
         Some(found) => {
             name_and(&format!("{{ type = \"{found}\" }}    # values = [\"…\"] if they are public"))

@@ -3,6 +3,7 @@
 mod account;
 mod amount;
 mod args;
+mod bounds;
 mod budget;
 mod certificate;
 mod check;
@@ -26,6 +27,7 @@ use crate::args::{Arguments, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(stop));
     let arguments = Arguments::parse();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let result = run(arguments.command, &mut out).and_then(|()| out.flush().map_err(Failure::from));
@@ -33,6 +35,16 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(&mut io::stderr().lock()),
     }
+}
+
+/// Ends the program when it made a mistake of its own. Where that was may depend on the data, so it is not told.
+fn stop(panic: &std::panic::PanicHookInfo<'_>) {
+    let place = if cfg!(debug_assertions) { format!(": {panic}") } else { String::new() };
+    let _ = writeln!(
+        io::stderr(),
+        "error[cli.bug]: demur stopped because of a mistake of its own; what was charged stays charged, and nothing more was shown{place}"
+    );
+    std::process::exit(2);
 }
 
 fn run(command: Command, out: &mut impl Write) -> Result<(), Failure> {

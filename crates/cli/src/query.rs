@@ -92,7 +92,8 @@ fn ask(asked: &Asked, requester: Option<&str>, id: Option<String>) -> Result<Ask
     };
     let noise = asked.noise.as_deref().map(str::parse).transpose()?;
     let requester = requester.map_or_else(place::user, str::to_owned);
-    Ok(Ask { sql, epsilon: asked.epsilon.clone(), delta: asked.delta.clone(), noise, requester, id })
+    let (epsilon, error, delta) = (asked.epsilon.clone(), asked.error.clone(), asked.delta.clone());
+    Ok(Ask { sql, epsilon, error, delta, noise, requester, id })
 }
 
 fn read(path: &PathBuf) -> Result<String, Failure> {

@@ -9,6 +9,8 @@
 mod csv;
 mod embedded;
 mod files;
+mod parquet;
+mod scan;
 
 use demur_plan::Bounded;
 use demur_tally::Tally;

@@ -43,7 +43,11 @@ impl Engine {
     /// The engine over the ledger at this place.
     pub fn open(location: &Location, options: Options) -> Result<Self, EngineError> {
         let software = options.software.clone();
-        let ledger = Ledger::open(location, options)?;
+        Self::of(Ledger::open(location, options)?, location, software)
+    }
+
+    /// Over an open ledger, with the key beside it.
+    pub(crate) fn of(ledger: Ledger, location: &Location, software: String) -> Result<Self, EngineError> {
         let key = Key::at(&location.key())?;
         Ok(Self { ledger, key, software, introduced: OnceLock::new() })
     }

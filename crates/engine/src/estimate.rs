@@ -13,6 +13,11 @@ use crate::quantile::Tree;
 /// The chance that the truth lies outside of an interval.
 pub(crate) const OUTSIDE: f64 = 0.05;
 
+/// The same for intervals of the k-th width, counted from 0: so many more answers share the chance.
+pub(crate) fn outside(width: usize) -> f64 {
+    OUTSIDE / (width + 1) as f64
+}
+
 /// What is known of a true number once noise was added.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Estimate {
@@ -39,37 +44,40 @@ pub(crate) struct Estimates<'a> {
     recipe: &'a Recipe,
     inputs: Vec<Noisy<'a>>,
     ratio: Option<&'a Ratio>,
+    /// The chance that the truth lies outside of an interval.
+    beta: f64,
     /// By how many steps a whole number may be off.
     reach: f64,
     step: f64,
 }
 
-/// How averages of a recipe are estimated, if it is one.
-pub(crate) fn ratio(recipe: &Recipe, noises: &[&Noise]) -> Result<Option<Ratio>, EngineError> {
+/// How averages of a recipe are estimated, if it is one, with intervals that hold but for a chance of β.
+pub(crate) fn ratio(recipe: &Recipe, noises: &[&Noise], beta: f64) -> Result<Option<Ratio>, EngineError> {
     match (recipe, noises) {
         (Recipe::Mean { centre, row, .. }, [deviation, count]) => {
             let bounds = [row.low as f64, *centre as f64, row.high as f64];
-            Ratio::new(deviation, count, bounds, OUTSIDE).map(Some)
+            Ratio::new(deviation, count, bounds, beta).map(Some)
         }
         _ => Ok(None),
     }
 }
 
 impl<'a> Estimates<'a> {
-    /// For a recipe, the noisy numbers it names, and its [`ratio`].
+    /// For a recipe, the noisy numbers it names, its [`ratio`], and the chance of an error.
     pub(crate) fn new(
         recipe: &'a Recipe,
         inputs: Vec<Noisy<'a>>,
         ratio: Option<&'a Ratio>,
+        beta: f64,
     ) -> Result<Self, EngineError> {
         let reach = match (recipe, inputs.as_slice()) {
-            (Recipe::Units | Recipe::Plain { .. }, [noisy]) => reach(&[(1.0, noisy.noise)], OUTSIDE)?,
+            (Recipe::Units | Recipe::Plain { .. }, [noisy]) => reach(&[(1.0, noisy.noise)], beta)?,
             (Recipe::Sum { centre, .. }, [deviation, count]) => {
-                reach(&[(1.0, deviation.noise), (*centre as f64, count.noise)], OUTSIDE)?
+                reach(&[(1.0, deviation.noise), (*centre as f64, count.noise)], beta)?
             }
             _ => 0.0,
         };
-        Ok(Self { recipe, inputs, ratio, reach, step: step(recipe).to_f64() })
+        Ok(Self { recipe, inputs, ratio, beta, reach, step: step(recipe).to_f64() })
     }
 
     /// The statistic of one group.
@@ -108,7 +116,7 @@ impl<'a> Estimates<'a> {
             .numbers
             .get(group * width..(group + 1) * width)
             .ok_or_else(EngineError::after_the_charge)?;
-        let found = tree.quantiles(of_group, nodes.noise, at, OUTSIDE)?;
+        let found = tree.quantiles(of_group, nodes.noise, at, self.beta)?;
         let list: Vec<f64> = found.iter().map(|quantile| quantile.value * self.step).collect();
         let one = match found.as_slice() {
             [only] => Some(self.scaled(only.interval)),
@@ -129,7 +137,7 @@ impl Noisy<'_> {
 }
 
 /// The size of a step of a recipe's numbers.
-fn step(recipe: &Recipe) -> Rational {
+pub(crate) fn step(recipe: &Recipe) -> Rational {
     match recipe {
         Recipe::Units => Rational::one(),
         Recipe::Plain { step, .. }

@@ -6,12 +6,14 @@
 //!
 //! Never here: networks, the reading of arguments, a price that is not the mechanism's own.
 
+mod accuracy;
 pub mod backend;
 mod canonical;
 mod certificate;
 mod engine;
 mod error;
 mod estimate;
+mod explain;
 mod interval;
 mod key;
 mod keys;
@@ -31,6 +33,7 @@ pub use backend::{Backend, Embedded, check_files, stored_columns};
 pub use certificate::{Certificate, Finding, Promise, Signature, Verdict, verify};
 pub use engine::{Answer, Engine};
 pub use error::EngineError;
+pub use explain::{Explained, ExplainedItem, ExplainedStatistic};
 pub use interval::{Interval, Ratio, reach};
 pub use key::Key;
 pub use keys::KeyRule;
@@ -41,5 +44,5 @@ pub use project::Project;
 pub use quantile::{Quantile, Tree};
 pub use query::SCRATCH;
 pub use question::{Question, Term};
-pub use quote::{Ask, Explained, ExplainedItem, ExplainedStatistic, Quote};
+pub use quote::{Ask, Quote};
 pub use table::{Cell, Heading, Table};

@@ -25,7 +25,6 @@
 //! **References.** \[Kairouz2015\], \[Balle2018\], \[Canonne2020\], \[Desfontaines2022\].
 
 mod draft;
-mod inverse;
 mod profile;
 #[cfg(test)]
 mod tests;
@@ -158,7 +157,7 @@ impl Wish {
     fn check_keys(&self, keys: Keys) -> Result<(), EngineError> {
         if self.guarantee.is_pure() {
             let text = "keys that are secret can only be shown with a δ above 0, because one unit alone may have \
-                        a key; ask for a δ, or list the keys as public";
+                        a key; ask with --delta 1e-8, write delta_per_question into demur.toml, or list the keys as public";
             return Err(EngineError::new("engine.price.keys", text));
         }
         if keys.moved == 0 || keys.moved > MOST {

@@ -27,25 +27,24 @@ impl Engine {
         options: Options,
     ) -> Result<Self, EngineError> {
         let budget = &project.catalog.budget;
-        if let Some((epsilon, delta, filter)) = &budget.opens_with {
-            let ledger = match Ledger::create(location, options.clone()) {
-                Ok(ledger) => ledger,
-                Err(error) if error.code() == "ledger.exists" => Ledger::open(location, options.clone())?,
-                Err(error) => return Err(error.into()),
-            };
-            let name = BudgetName::whole(&budget.name);
-            if ledger.book()?.budget(&name).is_none() {
-                let filter = filter_of(epsilon.exact(), *delta, filter.as_deref())?;
-                let tables: Vec<_> = project.catalog.tables.values().filter(|table| !table.public).collect();
-                let dataset: Vec<_> = tables.iter().map(|table| table.name.as_str()).collect();
-                let unit = tables.first().map_or("row", |table| match &table.unit {
-                    PrivacyUnit::Row => "row",
-                    PrivacyUnit::Column(column) => column,
-                });
-                ledger.create_budget(name, &dataset.join(", "), unit, filter, "opened as demur.toml says")?;
-            }
+        let Some((epsilon, delta, filter)) = &budget.opens_with else { return Self::open(location, options) };
+        let ledger = match Ledger::create(location, options.clone()) {
+            Ok(ledger) => ledger,
+            Err(error) if error.code() == "ledger.exists" => Ledger::open(location, options.clone())?,
+            Err(error) => return Err(error.into()),
+        };
+        let name = BudgetName::whole(&budget.name);
+        if ledger.book()?.budget(&name).is_none() {
+            let filter = filter_of(epsilon.exact(), *delta, filter.as_deref())?;
+            let tables: Vec<_> = project.catalog.tables.values().filter(|table| !table.public).collect();
+            let dataset: Vec<_> = tables.iter().map(|table| table.name.as_str()).collect();
+            let unit = tables.first().map_or("row", |table| match &table.unit {
+                PrivacyUnit::Row => "row",
+                PrivacyUnit::Column(column) => column,
+            });
+            ledger.create_budget(name, &dataset.join(", "), unit, filter, "opened as demur.toml says")?;
         }
-        Self::open(location, options)
+        Self::of(ledger, location, options.software)
     }
 
     /// Charges a quote, reads the rows, releases the answer.

@@ -19,7 +19,7 @@ use demur_plan::{Keys, Statistic};
 use demur_tally::Tally;
 
 use crate::EngineError;
-use crate::estimate::{Estimate, Estimates, Noisy};
+use crate::estimate::{Estimate, Estimates, Noisy, outside};
 use crate::interval::{Interval, Ratio};
 use crate::postprocess::Postprocess;
 use crate::private::Private;
@@ -60,14 +60,20 @@ impl Tallied<'_> {
     ) -> Result<Table, EngineError> {
         let shown = self.add_noise(entropy)?;
         let mut columns = self.keys(&shown)?;
-        let mut ends = [Vec::new(), Vec::new()];
-        for (statistic, ratio) in self.quote.bounded.statistics.iter().zip(&self.quote.ratios) {
-            let (values, low, high) = self.statistic(statistic, ratio.as_ref(), &shown)?;
-            columns.push(values);
-            ends[0].push(low);
-            ends[1].push(high);
+        let mut all_ends = Vec::new();
+        for (width, ratios) in self.quote.ratios.iter().enumerate() {
+            let mut ends = [Vec::new(), Vec::new()];
+            for (statistic, ratio) in self.quote.bounded.statistics.iter().zip(ratios) {
+                let (values, low, high) = self.statistic(statistic, ratio.as_ref(), width, &shown)?;
+                if width == 0 {
+                    columns.push(values);
+                }
+                ends[0].push(low);
+                ends[1].push(high);
+            }
+            all_ends.extend(ends.into_iter().flatten());
         }
-        columns.extend(ends.into_iter().flatten());
+        columns.append(&mut all_ends);
         afterwards.run(columns).map_err(|_| EngineError::after_the_charge())
     }
 
@@ -170,11 +176,12 @@ impl Tallied<'_> {
         kinds.enumerate().map(column).collect()
     }
 
-    /// A statistic of every shown group, with the ends of its interval.
+    /// A statistic of every shown group, with the ends of its interval of this width.
     fn statistic(
         &self,
         statistic: &Statistic,
         ratio: Option<&Ratio>,
+        width: usize,
         shown: &Shown,
     ) -> Result<(ArrayRef, ArrayRef, ArrayRef), EngineError> {
         let inputs = self.quote.inputs(&statistic.recipe).into_iter().map(|index| Noisy {
@@ -182,7 +189,7 @@ impl Tallied<'_> {
             noise: &self.quote.pricing.noises()[index],
             tree: self.quote.trees[index].as_ref(),
         });
-        let estimates = Estimates::new(&statistic.recipe, inputs.collect(), ratio)?;
+        let estimates = Estimates::new(&statistic.recipe, inputs.collect(), ratio, outside(width))?;
         let estimates =
             (0..shown.groups.len()).map(|group| estimates.of(group)).collect::<Result<Vec<_>, _>>()?;
         let end = |pick: fn(Interval) -> f64| -> ArrayRef {

@@ -218,3 +218,51 @@ fn intervals_hold_as_often_as_they_say() {
     }
     assert!(inside >= 355, "{inside} of 400 intervals hold");
 }
+
+/// Each interval holds with probability 0.95 or more; of 200 fewer than 172 do by chance with probability below 1e-6.
+#[test]
+fn intervals_of_arithmetic_hold_as_often_as_they_say() {
+    let mut csv = "id,k,p,x,r\n".to_owned();
+    (0..400).for_each(|id| csv.push_str(&format!("{id},k,a,{},{}\n", id % 50, id % 9)));
+    let (people, sum_x, sum_r) =
+        (400.0, (0..400).map(|id| id % 50).sum::<i32>(), (0..400).map(|id| id % 9).sum::<i32>());
+    let truth = [
+        people * 2.0 + 1.0,
+        f64::from(sum_x) / f64::from(sum_r),
+        f64::from(sum_x) / people - f64::from(sum_r) / people,
+        (100.0 * f64::from(sum_r) / people).round(),
+        -people * people,
+    ];
+    let sql = "SELECT COUNT(*) * 2 + 1 AS a, SUM(x) / SUM(r) AS b, AVG(x) - AVG(r) AS c, round(100 * SUM(r) / COUNT(*)) AS d, -(COUNT(*) * COUNT(*)) AS e FROM t";
+    let folder = Folder::new(&csv, "row", "");
+    let mut held = [0; 5];
+    for run in 0..200 {
+        let answer = folder.ask(&format!("{sql} WHERE id > -{}", run + 1), "2").unwrap();
+        let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
+        for (index, cell) in table.rows[0].iter().enumerate() {
+            let (low, high) = cell.interval.unwrap();
+            let value = cell.value.as_f64().unwrap();
+            assert!(low <= value && value <= high, "{index}: {value} is not in {low} to {high}");
+            held[index] += usize::from(low <= truth[index] && truth[index] <= high);
+        }
+    }
+    assert!(held.iter().all(|&held| held >= 172), "{held:?}");
+}
+
+#[test]
+fn a_report_is_json() {
+    let folder = Folder::new(SMALL, "row", "");
+    let rows = folder.nearly_exact(
+        "SELECT COUNT(*, report_format => 'JSON') AS n, AVG(x, report_format => JSON) AS m FROM t",
+    );
+    for cell in &rows[0] {
+        let report: Value = serde_json::from_str(cell.as_str().unwrap()).unwrap();
+        let number = |name: &str| report[name].as_f64().unwrap();
+        assert!(number("low") <= number("value") && number("value") <= number("high"), "{report}");
+        assert!(number("confidence") > 0.949);
+    }
+    assert_eq!(
+        folder.ask("SELECT COUNT(*, report_format => 'PROTO') FROM t", "1").unwrap_err().code(),
+        "plan.argument"
+    );
+}

@@ -3,9 +3,10 @@
 //! **Definition.** The part of the plan above the aggregate, over a table of released answers: arithmetic, HAVING, ORDER BY, LIMIT. It reads
 //! nothing private, so it costs nothing.
 //!
-//! **Intervals.** The ends of each answer's interval are columns of that table. They follow an answer wherever it is shown as it is, and
-//! `DP_INTERVAL_LOW(alias)` names them.
+//! **Intervals.** The ends of each answer's interval are columns of that table, in several widths. They follow an answer through projections and
+//! [arithmetic](enclosure), and `DP_INTERVAL_LOW(alias)` names them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -17,6 +18,7 @@ use datafusion::logical_expr::{
 
 use crate::PlanError;
 use crate::allow;
+use crate::enclosure::{self, Enclosure};
 use crate::error_of;
 use crate::interval;
 use crate::total;
@@ -25,11 +27,14 @@ use crate::total;
 pub const RELEASED: &str = "released";
 
 /// What is done with noisy answers.
+#[derive(Clone)]
 pub struct After {
     /// Over a table named [`RELEASED`].
     pub plan: LogicalPlan,
-    /// Its columns: keys, statistics, then the lower and upper end of each statistic.
+    /// Its columns: keys, statistics, then the lower ends of all statistics and the upper ends, width by width.
     pub released: SchemaRef,
+    /// How many widths there are: the ends of the k-th hold but for the k-th part of the chance of an error.
+    pub widths: usize,
     /// What is shown, in order.
     pub shown: Vec<Shown>,
 }
@@ -45,8 +50,8 @@ pub struct Shown {
     pub interval: Option<(usize, usize)>,
 }
 
-/// An answer's interval, as columns.
-type Ends = Option<(Column, Column)>;
+/// Where the values of a column lie, by other columns.
+type Ends = Option<Enclosure>;
 
 /// Rebuilds the plan above the aggregate over released answers.
 pub(crate) fn rebuild(plan: &LogicalPlan, aggregate: &DFSchemaRef, keys: usize) -> Result<After, PlanError> {
@@ -57,26 +62,50 @@ pub(crate) fn rebuild(plan: &LogicalPlan, aggregate: &DFSchemaRef, keys: usize) 
         .enumerate()
         .map(|(index, field)| Field::new(format!("column {index}"), field.data_type().clone(), true))
         .collect();
-    let end = |side: &str, index: usize| Field::new(format!("{side} {index}"), DataType::Float64, true);
-    fields.extend((0..statistics).map(|index| end("low", index)));
-    fields.extend((0..statistics).map(|index| end("high", index)));
+    let widths = if combines(plan) { statistics.min(enclosure::MOST) } else { 1 };
+    for width in 0..widths {
+        for side in ["low", "high"] {
+            let end = |index| Field::new(end_name(side, index, width), DataType::Float64, true);
+            fields.extend((0..statistics).map(end));
+        }
+    }
     let released = Arc::new(Schema::new(fields));
-    let (plan, ends) = Rebuild { aggregate, released: &released, keys, made: 0 }.node(plan)?;
+    let (plan, ends) = Rebuild { aggregate, released: &released, keys, widths, made: 0 }.node(plan)?;
     let shown = plan.schema().iter().zip(&ends).map(|((_, field), ends)| {
-        let place = |column: &Column| plan.schema().index_of_column(column);
-        let ends = ends.as_ref().filter(|_| !field.data_type().is_list());
-        let interval =
-            ends.map(|(low, high)| Ok((place(low)?, place(high)?))).transpose().map_err(error_of)?;
-        Ok(Shown { name: field.name().clone(), data_type: field.data_type().clone(), interval })
+        let place = |end: &Expr| match end {
+            Expr::Column(column) => plan.schema().index_of_column(column).ok(),
+            _ => None,
+        };
+        let ends = ends.as_ref().filter(|_| !field.data_type().is_list()).and_then(Enclosure::shown);
+        let interval = ends.and_then(|(low, high)| place(low).zip(place(high)));
+        Shown { name: field.name().clone(), data_type: field.data_type().clone(), interval }
     });
-    let shown = shown.collect::<Result<_, PlanError>>()?;
-    Ok(After { plan, released, shown })
+    let shown = shown.collect();
+    Ok(After { plan, released, widths, shown })
+}
+
+/// The name of an end of a statistic.
+fn end_name(side: &str, statistic: usize, width: usize) -> String {
+    format!("{side} {statistic} {width}")
+}
+
+/// Whether answers are worked on together anywhere.
+fn combines(plan: &LogicalPlan) -> bool {
+    let here = match plan {
+        LogicalPlan::Aggregate(_) => return false,
+        LogicalPlan::Projection(projection) => {
+            projection.expr.iter().any(|expr| expr.column_refs().len() > 1)
+        }
+        _ => false,
+    };
+    here || plan.inputs().into_iter().any(combines)
 }
 
 struct Rebuild<'a> {
     aggregate: &'a DFSchemaRef,
     released: &'a SchemaRef,
     keys: usize,
+    widths: usize,
     made: usize,
 }
 
@@ -91,11 +120,11 @@ impl Rebuild<'_> {
             }
             LogicalPlan::SubqueryAlias(alias) => {
                 let (input, ends) = self.node(&alias.input)?;
-                let rename = |column: Column| Column::new(Some(alias.alias.clone()), column.name);
-                let ends = ends
-                    .into_iter()
-                    .map(|ends| ends.map(|(low, high)| (rename(low), rename(high))))
-                    .collect();
+                let rename = |end: Expr| match end {
+                    Expr::Column(column) => Expr::Column(Column::new(Some(alias.alias.clone()), column.name)),
+                    other => other,
+                };
+                let ends = ends.into_iter().map(|ends| ends.map(|ends| ends.map(rename))).collect();
                 let plan = SubqueryAlias::try_new(Arc::new(input), alias.alias.clone()).map_err(error_of)?;
                 Ok((LogicalPlan::SubqueryAlias(plan), ends))
             }
@@ -122,10 +151,14 @@ impl Rebuild<'_> {
         let statistics = self.aggregate.fields().len() - self.keys;
         let mut ends: Vec<Ends> = vec![None; self.keys];
         for index in 0..statistics {
-            let [low, high] = [format!("low {index}"), format!("high {index}")];
-            exprs.push(column(&low).alias(&low));
-            exprs.push(column(&high).alias(&high));
-            ends.push(Some((Column::new_unqualified(low), Column::new_unqualified(high))));
+            let mut widths = Vec::new();
+            for width in 0..self.widths {
+                let [low, high] = ["low", "high"].map(|side| end_name(side, index, width));
+                exprs.push(column(&low).alias(&low));
+                exprs.push(column(&high).alias(&high));
+                widths.push((plain(low), plain(high)));
+            }
+            ends.push(Some(Enclosure { answers: BTreeSet::from([index]), ends: widths }));
         }
         let plan = table.project(exprs).and_then(|builder| builder.build()).map_err(error_of)?;
         Ok((plan, ends))
@@ -141,14 +174,17 @@ impl Rebuild<'_> {
         let mut extra = Vec::new();
         let mut kept = Vec::new();
         for expr in &projection.expr {
-            let interval = ends_of(expr, &input, ends)?;
+            let enclosure = ends_of(expr, &input, ends).filter(|found| found.shown().is_some());
             exprs.push(self.expression(expr.clone(), &input, ends)?);
-            kept.push(interval.map(|(low, high)| {
+            let mut keep = |end: Expr| {
                 self.made += 1;
-                let [low_name, high_name] = ["low", "high"].map(|side| format!("{side} of {}", self.made));
-                extra.push(Expr::Column(low).alias(&low_name));
-                extra.push(Expr::Column(high).alias(&high_name));
-                (Column::new_unqualified(low_name), Column::new_unqualified(high_name))
+                let name = format!("end {}", self.made);
+                extra.push(end.alias(&name));
+                plain(name)
+            };
+            kept.push(enclosure.map(|enclosure| Enclosure {
+                ends: enclosure.ends.into_iter().map(|(low, high)| (keep(low), keep(high))).collect(),
+                ..enclosure
             }));
         }
         exprs.append(&mut extra);
@@ -167,13 +203,16 @@ impl Rebuild<'_> {
             if side != interval::LOW && side != interval::HIGH {
                 return Ok(Transformed::no(expr));
             }
-            let found = function.args.first().map(|arg| ends_of(arg, input, ends));
-            match found {
-                Some(Ok(Some((low, high)))) => {
-                    Ok(Transformed::yes(Expr::Column(if side == interval::LOW { low } else { high })))
+            let found = function.args.first().and_then(|arg| ends_of(arg, input, ends));
+            match found.as_ref().and_then(Enclosure::shown) {
+                Some((low, high)) => {
+                    Ok(Transformed::yes(if side == interval::LOW { low.clone() } else { high.clone() }))
                 }
-                _ => {
-                    let text = format!("{side} needs the name of one answer");
+                None => {
+                    let text = format!(
+                        "{side} needs an answer, or arithmetic of at most {} of them",
+                        enclosure::MOST
+                    );
                     wrong = Some(
                         PlanError::mistake("plan.interval", text)
                             .hint("give the aggregate an alias, and name that"),
@@ -191,14 +230,15 @@ impl Rebuild<'_> {
     }
 }
 
-/// The interval of an expression that is one answer as it is.
-fn ends_of(expr: &Expr, input: &LogicalPlan, ends: &[Ends]) -> Result<Ends, PlanError> {
-    match expr {
-        Expr::Alias(alias) => ends_of(&alias.expr, input, ends),
-        Expr::Column(column) => {
-            let index = input.schema().index_of_column(column).map_err(error_of)?;
-            Ok(ends.get(index).cloned().flatten())
-        }
-        _ => Ok(None),
-    }
+/// Where an expression over the columns of a plan lies.
+fn ends_of(expr: &Expr, input: &LogicalPlan, ends: &[Ends]) -> Ends {
+    let of = |column: &Column| {
+        let index = input.schema().index_of_column(column).ok()?;
+        ends.get(index).cloned().flatten()
+    };
+    enclosure::of(expr, input.schema(), &of)
+}
+
+fn plain(name: impl Into<String>) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
 }

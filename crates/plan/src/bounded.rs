@@ -26,6 +26,7 @@ use crate::catalog::{NoisePreference, Table};
 use crate::sql::Options;
 
 /// A question with bounds.
+#[derive(Clone)]
 pub struct Bounded {
     /// The question in one spelling.
     pub text: String,

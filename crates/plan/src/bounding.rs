@@ -285,10 +285,10 @@ fn without_alias(expr: &Expr) -> &Expr {
     }
 }
 
-/// The aggregate as written, without our mark.
+/// The aggregate as people write it, without our mark.
 fn shown(expr: &Expr) -> String {
-    let text = expr.schema_name().to_string();
-    match text.find(",Utf8(\"demur:").or_else(|| text.find("Utf8(\"demur:")) {
+    let text = expr.human_display().to_string();
+    match text.find(", demur:").or_else(|| text.find("demur:")) {
         Some(at) => format!("{})", &text[..at]),
         None => text,
     }
@@ -396,9 +396,21 @@ fn unbounded(call: &Call, argument: &Expr) -> PlanError {
 fn no_number(call: &Call, data_type: &DataType) -> PlanError {
     PlanError::mistake(
         "plan.type",
-        format!("{} works on numbers, but this is of type {data_type}", call.name),
+        format!("{} works on numbers, but this is {}", call.name, in_words(data_type)),
     )
     .hint("COUNT works on anything; CAST(… AS DOUBLE) makes numbers of texts")
+}
+
+/// A type, as the catalog calls it where it can.
+fn in_words(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => "a string".to_owned(),
+        DataType::Boolean => "true or false".to_owned(),
+        DataType::Date32 | DataType::Date64 => "a date".to_owned(),
+        DataType::Timestamp(..) => "a timestamp".to_owned(),
+        DataType::Null => "NULL".to_owned(),
+        other => format!("of type {other}"),
+    }
 }
 
 fn too_far(call: &Call) -> PlanError {

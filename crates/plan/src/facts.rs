@@ -82,10 +82,20 @@ fn operate(
     }
 }
 
-/// The union over all outcomes.
+/// The union over all outcomes. Where every outcome is written in the query, everybody may know which there are.
 fn case_facts(case: &Case, relation: &Relation) -> Facts {
-    let outcomes = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
-    union(outcomes.chain(case.else_expr.as_deref()), relation)
+    let outcomes =
+        || case.when_then_expr.iter().map(|(_, then)| then.as_ref()).chain(case.else_expr.as_deref());
+    let written = |outcome: &Expr| match outcome {
+        Expr::Literal(value, _) if !value.is_null() => Some(value.clone()),
+        _ => None,
+    };
+    let mut values: Option<Vec<ScalarValue>> = outcomes().map(written).collect();
+    if let Some(values) = &mut values {
+        let mut seen = std::collections::HashSet::new();
+        values.retain(|value| seen.insert(value.clone()));
+    }
+    Facts { values: values.filter(|_| case.else_expr.is_some()), ..union(outcomes(), relation) }
 }
 
 fn union<'a>(outcomes: impl Iterator<Item = &'a Expr>, relation: &Relation) -> Facts {

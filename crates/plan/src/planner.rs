@@ -74,17 +74,30 @@ pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
 /// What the planner below us says, in a sentence of ours.
 pub(crate) fn error_of(error: DataFusionError) -> PlanError {
     let text = error.strip_backtrace();
-    let text =
-        ["Error during planning: ", "SQL error: ", "Schema error: ", "This feature is not implemented: "]
-            .iter()
-            .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+    let prefixes = [
+        "Error during planning: ",
+        "SQL error: ",
+        "Schema error: ",
+        "This feature is not implemented: ",
+        "Arrow error: ",
+        "Parser error: ",
+    ];
+    let text = prefixes.iter().fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
     match text.strip_prefix("Invalid function '") {
         Some(rest) => {
             let name = rest.split('\'').next().unwrap_or_default();
             PlanError::refused("plan.function", format!("the function {name} is not on the list of what can be used"))
                 .hint("aggregates: COUNT, SUM, AVG, MEDIAN, PERCENTILE_CONT, APPROX_QUANTILES; the functions are in docs/sql.md")
         }
-        None => PlanError::mistake("plan.meaning", text.replace('\n', " ")),
+        // What it says about its own settings and types is not for those who ask.
+        None if text.starts_with("Unsupported ast node") => {
+            PlanError::refused("plan.clause", "a part of this query cannot be used here")
+                .hint("see docs/sql.md for what can be asked")
+        }
+        None => {
+            let text = text.split(" You can use double quotes").next().unwrap_or(text);
+            PlanError::mistake("plan.meaning", text.replace('\n', " "))
+        }
     }
 }
 

@@ -10,6 +10,8 @@
 mod alias;
 mod clause;
 mod contribution;
+mod report;
+mod shape;
 
 use datafusion::sql::sqlparser::ast::{Query, Statement, visit_expressions_mut};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -58,6 +60,7 @@ pub(crate) fn read(text: &str) -> Result<Written, PlanError> {
         }
     };
     let (mut query, explain) = query_of(statement)?;
+    shape::check(&query)?;
     alias::name(&mut query);
     let seen = visit_expressions_mut(&mut *query, contribution::encode);
     if let std::ops::ControlFlow::Break(error) = seen {

@@ -248,3 +248,25 @@ fn intervals_follow_answers() {
     let with: Vec<_> = plan.after.shown.iter().map(|shown| shown.interval.is_some()).collect();
     assert_eq!(with, [false, true, false]);
 }
+
+#[test]
+fn intervals_follow_arithmetic_as_far_as_they_can() {
+    let shown = |expr: &str| {
+        let plan = bounded(&format!("SELECT {expr} AS it FROM visits"));
+        (plan.after.shown[0].interval.is_some(), plan.after.widths)
+    };
+    assert_eq!(shown("COUNT(*) * 2 + 1"), (true, 1));
+    assert_eq!(shown("round(100.0 * COUNT(*), 1)"), (true, 1));
+    assert_eq!(shown("SUM(age) / COUNT(*)"), (true, 2));
+    assert_eq!(shown("-AVG(age) - COUNT(*) * SUM(age)"), (true, 3));
+    assert!(!shown("COUNT(*) % 2").0);
+    assert!(!shown("CASE WHEN COUNT(*) > 5 THEN 1 ELSE 0 END").0);
+    assert!(!shown("abs(COUNT(*))").0);
+    let five = "COUNT(*) + COUNT(age) + SUM(age) + AVG(age) + MEDIAN(age)";
+    assert!(!shown(five).0);
+    let outer = bounded(
+        "SELECT a / b AS r, DP_INTERVAL_HIGH(r) AS h FROM (SELECT COUNT(*) AS a, SUM(age) + 1 AS b FROM visits) AS x",
+    );
+    let with: Vec<_> = outer.after.shown.iter().map(|shown| shown.interval.is_some()).collect();
+    assert_eq!(with, [true, false]);
+}

@@ -85,11 +85,12 @@ impl Coder {
         )
     }
 
+    /// Whether these are the values met last: the same memory, which is held and so cannot have become another's.
     fn knows(&self, values: &ArrayRef) -> bool {
-        matches!(&self.dictionary, Some((known, _)) if std::sync::Arc::ptr_eq(known, values))
+        matches!(&self.dictionary, Some((known, _)) if known.to_data().ptr_eq(&values.to_data()))
     }
 
-    /// The numbers of a dictionary's values; the array is held, so that its address stays its own.
+    /// The numbers of a dictionary's values.
     fn of_dictionary(&mut self, values: &ArrayRef) -> Result<&[u32], TallyError> {
         if !self.knows(values) {
             let mut numbers = self.dictionary.take().map(|(_, numbers)| numbers).unwrap_or_default();

@@ -8,6 +8,7 @@ pub(crate) const INIT_HELP: &str = "\
 Examples:
   demur init visits.parquet --unit patient_id
   demur init readings.csv --unit row
+  demur init --private-bounds 0.5
 
 Writes demur.toml with the names and types that the file states about itself; no row is read.
 Review it: a column that is summed or averaged needs low and high, a column that is grouped by may
@@ -28,11 +29,18 @@ Exit codes: 0 answered, 1 refused by budget or policy, 2 misuse or failure.";
 #[derive(Debug, Args)]
 pub(crate) struct Init {
     /// Parquet or CSV files; each becomes a table named after it
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "private_bounds", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The column that names whose data a row is, or `row` if every row is somebody of its own
     #[arg(long, value_name = "COLUMN")]
     pub(crate) unit: Option<String>,
+    /// Find low and high of columns that have none by private questions, and spend so much on them; without FILE,
+    /// for the demur.toml that is there
+    #[arg(long, value_name = "EPSILON")]
+    pub(crate) private_bounds: Option<f64>,
+    /// Where the ledger is, for --private-bounds: sqlite:PATH or postgres://…
+    #[arg(long, value_name = "URL")]
+    pub(crate) ledger: Option<String>,
     /// Where to write demur.toml
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) project: PathBuf,
@@ -63,6 +71,9 @@ pub(crate) struct Asked {
     /// The privacy loss to spend; the query's own OPTIONS may say it instead
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     pub(crate) epsilon: Option<String>,
+    /// How far off counts and sums may be, as in 50@95%: the least ε that suffices is found and spent
+    #[arg(long, value_name = "ERROR@CONFIDENCE", conflicts_with = "epsilon")]
+    pub(crate) error: Option<String>,
     /// The probability with which the promise may fail; demur.toml's unless given
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub(crate) delta: Option<String>,

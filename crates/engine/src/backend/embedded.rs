@@ -10,15 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::TableProvider;
-use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DataFusionError, Result};
-use datafusion::datasource::file_format::parquet::ParquetFormat;
-use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::logical_expr::{LogicalPlan, TableScan};
-use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScanBuilder};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream_partitioned};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use demur_plan::catalog::{Format, Table};
@@ -27,7 +24,7 @@ use demur_tally::{Tallier, Tally};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
-use super::{Backend, Failed, csv::CsvFile, files};
+use super::{Backend, Failed, files, scan::FileTable};
 use crate::EngineError;
 
 /// Reads tables with all cores of this machine.
@@ -76,8 +73,8 @@ impl Embedded {
         SessionContext::new_with_config(config)
     }
 
-    /// The table's files as something that can be scanned.
-    fn provider(&self, table: &Table) -> Result<Arc<dyn TableProvider>> {
+    /// The table's files as something that can be scanned; some of its strings as dictionaries.
+    fn provider(&self, table: &Table, dictionaries: &[String]) -> Result<Arc<dyn TableProvider>> {
         let schema = declared_schema(table);
         let folder = match &self.source {
             Source::Files(folder) => folder,
@@ -87,34 +84,30 @@ impl Embedded {
             }
         };
         let files = files::of(table, folder).map_err(|error| DataFusionError::External(Box::new(error)))?;
-        match table.format {
-            Format::Csv => {
-                let file =
-                    |path| Arc::new(CsvFile { path, schema: schema.clone() }) as Arc<dyn PartitionStream>;
-                Ok(Arc::new(StreamingTable::try_new(schema.clone(), files.into_iter().map(file).collect())?))
-            }
-            Format::Parquet => {
-                let options = ListingOptions::new(Arc::new(ParquetFormat::default()));
-                let url =
-                    |path: &PathBuf| ListingTableUrl::parse(std::path::absolute(path)?.to_string_lossy());
-                let urls = files.iter().map(url).collect::<Result<Vec<_>>>()?;
-                let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options);
-                Ok(Arc::new(ListingTable::try_new(config.with_schema(schema))?))
-            }
-        }
+        let schema = match table.format {
+            Format::Csv => schema,
+            Format::Parquet => Arc::new(with_dictionaries(&schema, dictionaries)),
+        };
+        Ok(Arc::new(FileTable { schema, format: table.format, files, parts: self.cores }))
     }
 
     /// The plan over files instead of declarations.
     fn over_files(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let dictionaries = keys_alone(&plan);
         let replaced = plan.transform_up(|node| match node {
             LogicalPlan::TableScan(scan) => {
                 let Some(declared) = scan.source.downcast_ref::<Declared>() else {
                     return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
                 };
-                let source = provider_as_source(self.provider(&declared.table)?);
-                Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })))
+                let source = provider_as_source(self.provider(&declared.table, &dictionaries)?);
+                let scan = TableScanBuilder::new(scan.table_name, source)
+                    .with_projection(scan.projection)
+                    .with_filters(scan.filters)
+                    .with_fetch(scan.fetch)
+                    .build()?;
+                Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
             }
-            other => Ok(Transformed::no(other)),
+            other => Ok(Transformed::yes(other.recompute_schema()?)),
         });
         Ok(replaced?.data)
     }
@@ -146,6 +139,44 @@ impl Embedded {
         }
         tallier.finish().map_err(external)
     }
+}
+
+/// The columns of strings that are keys as they are and nothing else, where rows come straight from a table.
+fn keys_alone(plan: &LogicalPlan) -> Vec<String> {
+    let LogicalPlan::Projection(projection) = plan else { return Vec::new() };
+    let mut below = projection.input.as_ref();
+    let mut used: Vec<String> = Vec::new();
+    while let LogicalPlan::Filter(filter) = below {
+        used.extend(filter.predicate.column_refs().into_iter().map(|column| column.name.clone()));
+        below = filter.input.as_ref();
+    }
+    if !matches!(below, LogicalPlan::TableScan(_)) {
+        return Vec::new();
+    }
+    let mut keys = Vec::new();
+    for expr in &projection.expr {
+        match expr {
+            Expr::Alias(alias) if alias.name.starts_with("key ") => match alias.expr.as_ref() {
+                Expr::Column(column) => keys.push(column.name.clone()),
+                other => used.extend(other.column_refs().into_iter().map(|column| column.name.clone())),
+            },
+            other => used.extend(other.column_refs().into_iter().map(|column| column.name.clone())),
+        }
+    }
+    keys.retain(|key| !used.contains(key));
+    keys
+}
+
+/// The schema with these columns of strings as dictionaries.
+fn with_dictionaries(schema: &Schema, columns: &[String]) -> Schema {
+    let field = |field: &Arc<Field>| match field.data_type() {
+        DataType::Utf8View if columns.contains(field.name()) => {
+            let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+            Arc::new(field.as_ref().clone().with_data_type(kind))
+        }
+        _ => Arc::clone(field),
+    };
+    Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>())
 }
 
 impl Backend for Embedded {

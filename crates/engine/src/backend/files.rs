@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use datafusion::arrow::datatypes::{DataType, Schema};
-use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use demur_plan::catalog::{ColumnType, FILE, Format, Table};
 
 use crate::EngineError;
@@ -99,10 +98,8 @@ pub(super) fn stored_schema(file: &Path, format: Format) -> Result<Schema, Engin
     let open = || File::open(file).map_err(|error| wrong(error.to_string()));
     match format {
         Format::Parquet => {
-            let reader = ParquetRecordBatchReaderBuilder::try_new(open()?);
             // The library's words may quote the file; ours do not.
-            let reader = reader.map_err(|_| wrong("it is no Parquet file".to_owned()))?;
-            Ok(reader.schema().as_ref().clone())
+            super::parquet::stored(&open()?).map_err(|_| wrong("it is no Parquet file".to_owned()))
         }
         Format::Csv => super::csv::header(open()?).map_err(|error| wrong(error.to_string())),
     }

@@ -111,18 +111,16 @@ impl Draft {
     /// μ² in equal shares, one of them for keys that have noise of their own.
     fn gaussian(wish: &Wish) -> Result<Self, EngineError> {
         let delta = wish.guarantee.delta.exact();
+        let own_keys = wish.keys.filter(|keys| keys.reuse.is_none());
+        let shares = wish.items.len() + usize::from(own_keys.is_some());
         let for_keys = match wish.keys {
             Some(_) => {
-                &delta
-                    * &Rational::try_from(share_of_keys(wish.items.len()))
-                        .unwrap_or_else(|_| Rational::zero())
+                &delta * &Rational::try_from(share_of_keys(shares)).unwrap_or_else(|_| Rational::zero())
             }
             None => Rational::zero(),
         };
         let sigma = gaussian_sigma(&wish.guarantee.epsilon.exact(), &(&delta - &for_keys));
-        let own_keys = wish.keys.filter(|keys| keys.reuse.is_none());
-        let shares = wish.items.len() as f64 + if own_keys.is_some() { 1.0 } else { 0.0 };
-        let spread = sigma * sigma * shares;
+        let spread = sigma * sigma * shares as f64;
         let mut draft = Self { parts: Vec::new(), rule: None, design: "gaussian" };
         for item in &wish.items {
             draft.parts.push(Part::Gaussian { variance: variance(item, spread)? });

@@ -200,6 +200,20 @@ fn a_price_is_found_at_once() {
     }
 }
 
+/// Which keys there are may be all that is asked.
+#[test]
+fn keys_alone_have_a_price() {
+    for preference in [Preference::Any, Preference::Laplace, Preference::Gaussian] {
+        for moved in [1, 5] {
+            let priced = wish(0, moved, own(moved), guarantee(1.0, 1e-6), preference).price().unwrap();
+            let spent =
+                demur_accounting::Account::of(&priced.loss()).unwrap().delta(&Rational::one()).unwrap();
+            assert!(spent.bounds.upper <= 1e-6, "{preference:?} {moved}: {spent:?}");
+            assert!(spent.bounds.upper >= 1e-7, "{preference:?} {moved}: {spent:?} leaves most of δ unused");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_priced_is_refused_with_a_reason() {
     let (pure, approximate) = (guarantee(1.0, 0.0), guarantee(1.0, 1e-6));
@@ -215,7 +229,7 @@ fn what_cannot_be_priced_is_refused_with_a_reason() {
     let text = wish(1, 1, own(1), pure, Preference::Any).price().unwrap_err().to_string();
     assert_eq!(
         text,
-        "keys that are secret can only be shown with a δ above 0, because one unit alone may have a key; ask for a δ, \
-         or list the keys as public"
+        "keys that are secret can only be shown with a δ above 0, because one unit alone may have a key; ask with \
+         --delta 1e-8, write delta_per_question into demur.toml, or list the keys as public"
     );
 }

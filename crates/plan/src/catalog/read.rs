@@ -87,18 +87,25 @@ pub(super) fn catalog(text: &str) -> Result<Catalog, PlanError> {
     Ok(Catalog { budget, tables })
 }
 
+/// The part of the budget's δ that a question has which names none, where the owner says nothing.
+const SHARE: f64 = 0.01;
+
 fn budget(written: WrittenBudget) -> Result<Budget, PlanError> {
     let wrong =
         |error: demur_core::Error| PlanError::mistake("catalog.budget", format!("{FILE}, budget: {error}"));
     let delta = |value: Option<f64>| value.map(Delta::new).transpose().map_err(wrong);
     let epsilon = |value: Option<f64>| value.map(Epsilon::new).transpose().map_err(wrong);
     let of_all = delta(written.delta)?;
+    let of_one = match written.delta_per_question {
+        Some(written) => Some(Delta::new(written).map_err(wrong)?),
+        None => of_all.and_then(|delta| Delta::new(delta.value() * SHARE).ok()),
+    };
     let opens_with =
         epsilon(written.epsilon)?.map(|epsilon| (epsilon, of_all.unwrap_or(Delta::ZERO), written.filter));
     Ok(Budget {
         name: written.name,
         opens_with,
-        delta: delta(written.delta_per_question)?,
+        delta: of_one,
         most_per_question: epsilon(written.max_epsilon_per_question)?,
     })
 }

@@ -77,7 +77,7 @@ fn read(tokens: &[TokenWithSpan], options: &mut Options) -> Result<usize, PlanEr
     if is(1, &Token::RParen) {
         return Ok(2);
     }
-    let mut at = 1;
+    let (mut at, mut seen) = (1, Vec::new());
     loop {
         let Some(TokenWithSpan { token: Token::Word(name), .. }) = tokens.get(at) else {
             return Err(wrong(tokens.get(at)));
@@ -86,7 +86,12 @@ fn read(tokens: &[TokenWithSpan], options: &mut Options) -> Result<usize, PlanEr
             return Err(wrong(tokens.get(at + 1)));
         }
         let (value, next) = value(tokens, at + 2).ok_or_else(|| wrong(tokens.get(at + 2)))?;
-        options.set(&name.value, &value)?;
+        let name = name.value.to_ascii_lowercase();
+        if seen.contains(&name) {
+            return Err(PlanError::mistake("plan.options", format!("OPTIONS says {name} twice")));
+        }
+        options.set(&name, &value)?;
+        seen.push(name);
         at = next;
         match tokens.get(at).map(|token| &token.token) {
             Some(Token::Comma) => at += 1,
@@ -118,7 +123,7 @@ impl Options {
                 )
             })
         };
-        match name.to_ascii_lowercase().as_str() {
+        match name {
             "epsilon" => self.epsilon = Some(value.to_owned()),
             "delta" => self.delta = Some(value.to_owned()),
             "max_groups_contributed" | "kappa" => self.max_groups = Some(count()?),

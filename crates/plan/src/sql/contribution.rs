@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use demur_exact::Rational;
 
+use super::report;
 use crate::PlanError;
 
 /// What marks the gathered text.
@@ -49,8 +50,17 @@ pub(super) fn encode(expr: &mut Expr) -> ControlFlow<PlanError> {
     };
     let mut gathered = String::new();
     let mut kept = Vec::new();
+    let mut reported = false;
     for arg in std::mem::take(&mut list.args) {
         match arg {
+            FunctionArg::Named { name: argument, arg, .. }
+                if argument.value.eq_ignore_ascii_case(report::ARGUMENT) =>
+            {
+                if let Err(error) = report::check(&arg) {
+                    return ControlFlow::Break(error);
+                }
+                reported = true;
+            }
             FunctionArg::Named { name: argument, arg, .. } => match named(&argument.value, &arg) {
                 Ok(text) => gathered.push_str(&text),
                 Err(error) => return ControlFlow::Break(error.hint(format!("it stands in {name}(…)"))),
@@ -69,6 +79,9 @@ pub(super) fn encode(expr: &mut Expr) -> ControlFlow<PlanError> {
         let text = Expr::Value(Value::SingleQuotedString(format!("{MARK}{gathered}")).into());
         list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(text)));
     }
+    if reported {
+        *expr = report::of(expr);
+    }
     ControlFlow::Continue(())
 }
 
@@ -77,14 +90,10 @@ fn named(name: &str, arg: &FunctionArgExpr) -> Result<String, PlanError> {
     let short = match name.to_ascii_lowercase().as_str() {
         "contribution_bounds_per_row" => "per_row",
         "contribution_bounds_per_group" => "per_group",
-        "report_format" => {
-            let text = "report_format is not read here: intervals are always part of the answer";
-            return Err(PlanError::refused("plan.argument", text)
-                .hint("use --format json, or DP_INTERVAL_LOW(alias) and DP_INTERVAL_HIGH(alias)"));
-        }
         _ => {
-            return Err(PlanError::mistake("plan.argument", format!("there is no argument `{name}`"))
-                .hint("there are: contribution_bounds_per_row, contribution_bounds_per_group"));
+            return Err(PlanError::mistake("plan.argument", format!("there is no argument `{name}`")).hint(
+                "there are: contribution_bounds_per_row, contribution_bounds_per_group, report_format",
+            ));
         }
     };
     let wrong = || {
