@@ -1261,6 +1261,42 @@ def few_samples():
         yield from epsilons(f"subsampled({rate}, gaussian(sigma={sigma}))*{n}", delta)
 
 
+def rare_samples():
+    """Rates up to 1e-3: hardly any use has the record, and almost all of the loss is next to its least value."""
+    for rate, sigma, n, delta in (
+        ("0.001", "1", 2, "1e-9"),
+        ("0.001", "5", 2, "1e-12"),
+        ("0.0001", "0.7", 2, "1e-9"),
+        ("0.0001", "2", 2, "1e-5"),
+        ("0.0001", "5", 2, "1e-9"),
+        ("0.00001", "0.5", 2, "1e-6"),
+        ("0.00001", "1", 2, "1e-12"),
+        ("0.000001", "0.5", 2, "1e-9"),
+        ("0.000001", "1", 2, "1e-8"),
+        ("0.000001", "3", 2, "1e-12"),
+        ("0.001", "0.5", 2, "1e-3"),
+        ("0.001", "1", 1000, "1e-9"),
+        ("0.001", "5", 1000, "1e-12"),
+        ("0.001", "2", 1000, "1e-6"),
+        ("0.0001", "1", 1000, "1e-9"),
+        ("0.0001", "2", 1000, "1e-3"),
+        ("0.001", "2", 200, "1e-9"),
+        ("0.001", "5", 200, "1e-6"),
+    ):
+        yield from epsilons(f"subsampled({rate}, gaussian(sigma={sigma}))*{n}", delta)
+    for rate, sigma, n, e in (
+        ("0.001", "1", 2, "0.05"),
+        ("0.0001", "0.7", 2, "0.001"),
+        ("0.0001", "2", 2, "0.0003"),
+        ("0.000001", "0.5", 2, "0.01"),
+        ("0.000001", "5", 2, "1e-6"),
+        ("0.001", "1", 1000, "0.1"),
+        ("0.0001", "1", 1000, "0.01"),
+        ("0.001", "5", 1000, "0.02"),
+    ):
+        yield from deltas(f"subsampled({rate}, gaussian(sigma={sigma}))*{n}", e)
+
+
 def divergences():
     for text in (
         "gaussian(sigma=5)*100", "laplace(scale=1)", "laplace(scale=10)*1000", "pure(1)",
@@ -1281,7 +1317,7 @@ def main():
     start, rows = time.time(), []
     self_check()
     print(f"{time.time() - start:7.2f} s  the routes agree with each other", flush=True)
-    for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, long_compositions):
+    for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, rare_samples, long_compositions):
         rows += [compute() for compute in family()]
         with open(PATH, "w") as file:
             file.write("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")

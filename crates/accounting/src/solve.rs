@@ -4,6 +4,9 @@ use demur_exact::Rational;
 
 use crate::Bounds;
 
+/// From so large a share of ε on it is worth the time to look how far a step must be.
+const LONG: f64 = 1e-11;
+
 /// Bounds on the least ε ≥ 0 with δ(ε) ≤ δ, for a profile that falls with ε.
 ///
 /// The upper bound is an ε where the profile's upper bound was seen to be at most δ, the lower one an ε
@@ -54,13 +57,19 @@ pub(crate) fn least_epsilon(
     }
     let (low, high) = (low.0, high.0);
     let outward = |start: f64, sign: f64, holds: &dyn Fn(Bounds) -> bool| {
-        let (mut epsilon, mut step) = (start, f64::EPSILON * start);
+        let (mut epsilon, mut step, mut before) = (start, f64::EPSILON * start, start);
         while !holds(at(epsilon)) {
+            before = epsilon;
             epsilon = (start + sign * step).max(0.0);
             step *= 2.0;
             if epsilon == 0.0 || epsilon > highest {
                 return (epsilon == 0.0).then_some(0.0);
             }
+        }
+        // a long last step is made shorter
+        for _ in 0..if step > LONG * start { 3 } else { 0 } {
+            let middle = (before + epsilon) / 2.0;
+            if holds(at(middle)) { epsilon = middle } else { before = middle }
         }
         Some(epsilon)
     };
@@ -85,5 +94,30 @@ fn bracket(miss: &impl Fn(f64) -> f64, guess: f64, highest: f64) -> Option<((f64
             _ => inner = outer,
         }
         step *= 30.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However wide the profile's bounds are, both answers are places where they were seen to hold.
+    #[test]
+    fn answers_hold_where_bounds_are_wide() {
+        let delta = Rational::new(1, 1000);
+        for share in [0.0, 1e-13, 1e-9, 1e-4] {
+            let profile = |epsilon: &Rational| {
+                let middle = libm::exp(-epsilon.to_f64());
+                Bounds::new(middle * (1.0 - share), middle * (1.0 + share))
+            };
+            let found = least_epsilon(profile, &delta, 5.0, 1e3).unwrap();
+            let at = |epsilon: f64| profile(&Rational::try_from(epsilon).unwrap());
+            assert!(at(found.upper).upper <= 1e-3 && at(found.lower).lower >= 1e-3, "{share}: {found:?}");
+            let truth = -libm::log(1e-3);
+            assert!(
+                found.upper - truth <= 2.0 * share + 1e-13 && truth - found.lower <= 2.0 * share + 1e-13,
+                "{share}: {found:?}"
+            );
+        }
     }
 }

@@ -18,6 +18,9 @@ const HIGHEST: f64 = 1e300;
 /// The relative width with which a path that bends is good enough.
 const NARROW: f64 = 1e-10;
 
+/// How near the ε a path was made for must be to the one it finds.
+const NEAR: f64 = 0.02;
+
 /// Up to so many uses on samples the path that bends is faster than the straight one.
 const FEW: f64 = 64.0;
 
@@ -251,7 +254,7 @@ impl Way {
         }
         let line = || self.sum.line_for_epsilon(epsilon, lattice).map(|line| line.delta(epsilon));
         let bent = || self.bent_delta(epsilon);
-        let found = if self.sum.uses() <= FEW { bent().or_else(line) } else { line().or_else(bent) };
+        let found = self.either(bent, line);
         found.ok_or_else(unproven)
     }
 
@@ -297,44 +300,78 @@ impl Way {
                 return least_epsilon(profile, delta, guess, highest).ok_or_else(unproven);
             }
         }
-        let bent = || self.bent_epsilon(delta, log_delta);
+        let bent = || self.bent_epsilon(delta, within);
         let line = || {
             let line = self.sum.line_for_delta(log_delta, lattice)?;
             line.epsilon(within.to_f64_down(), at_most.to_f64_up() * (1.0 + 1e-15))
         };
-        let found = if self.sum.uses() <= FEW { bent().or_else(line) } else { line().or_else(bent) };
+        let found = self.either(bent, line);
         found.ok_or_else(unproven)
     }
 
-    /// δ(ε) along a path that bends; once more where the saddle was wrong about its size.
+    /// Along the straight line or a path that bends, the faster one first, and the other where that is not narrow.
+    fn either(&self, bent: impl Fn() -> Option<Bounds>, line: impl Fn() -> Option<Bounds>) -> Option<Bounds> {
+        let few = self.sum.uses() <= FEW;
+        let first = if few { bent() } else { line() };
+        match first {
+            Some(first) if first.relative_width() < NARROW || first.upper == 0.0 => Some(first),
+            Some(first) => {
+                let second = if few { line() } else { bent() };
+                Some(second.map_or(first, |second| first.and(second)))
+            }
+            None => {
+                if few {
+                    line()
+                } else {
+                    bent()
+                }
+            }
+        }
+    }
+
+    /// δ(ε) along a path that bends; once more where its size was guessed badly.
     fn bent_delta(&self, epsilon: f64) -> Option<Bounds> {
-        let (tilt, log_delta) = self.sum.saddle_for_epsilon(epsilon)?;
-        let at = |log_delta: f64| Some(Bent::new(&self.sum, tilt, epsilon, log_delta)?.delta(epsilon));
-        let found = at(log_delta)?;
+        let at = |log_delta: Option<f64>| Some(Bent::new(&self.sum, epsilon, log_delta)?.delta(epsilon));
+        let found = at(None)?;
         if found.relative_width() < NARROW || found.upper == 0.0 {
             return Some(found);
         }
-        Some(at(found.upper.ln()).map_or(found, |again| found.and(again)))
+        Some(at(Some(found.upper.ln())).map_or(found, |again| found.and(again)))
     }
 
     /// ε(δ) along a path that bends, made anew where it is found to be for another ε.
-    fn bent_epsilon(&self, delta: &Rational, log_delta: f64) -> Option<Bounds> {
-        let (mut tilt, mut guess) = self.sum.saddle_for_delta(log_delta)?;
+    fn bent_epsilon(&self, delta: &Rational, within: &Rational) -> Option<Bounds> {
+        let log_delta = within.to_f64_down().max(f64::MIN_POSITIVE).ln();
+        if Bent::most(&self.sum)? <= within.to_f64_down() {
+            return Some(Bounds::new(0.0, 0.0));
+        }
         let highest = self.top().unwrap_or(HIGHEST);
+        let mut guess = Bent::guess(&self.sum, log_delta, self.largest_alone(log_delta)?)?;
         let mut found: Option<Bounds> = None;
         for _ in 0..4 {
-            let bent = Bent::new(&self.sum, tilt, guess.max(0.0), log_delta)?;
+            let Some(bent) = Bent::new(&self.sum, guess, Some(log_delta)) else { break };
+            let about = bent.epsilon(log_delta.exp(), highest);
             let profile = |tried: &Rational| self.with_infinite(bent.delta(tried.to_f64()));
-            let now = least_epsilon(profile, delta, guess.max(1e-9), highest)?;
+            let now = least_epsilon(profile, delta, about.max(1e-12), highest)?;
             let both = found.map_or(now, |before| before.and(now));
             found = Some(both);
-            if both.relative_width() < NARROW {
+            if both.relative_width() < NARROW || (about / guess - 1.0).abs() < NEAR {
                 break;
             }
-            guess = (both.lower + both.upper) / 2.0;
-            tilt = self.sum.saddle_for_epsilon(guess)?.0;
+            guess = about;
         }
         found
+    }
+
+    /// About ε(δ) when a single loss makes the sum large: δ(ε) ≈ Σ nᵢδᵢ(ε).
+    fn largest_alone(&self, log_delta: f64) -> Option<f64> {
+        let each = |(law, count): &(Law, f64)| rough_epsilon(law, log_delta.exp() / count);
+        self.sum
+            .terms
+            .iter()
+            .map(each)
+            .collect::<Option<Vec<_>>>()
+            .map(|all| all.into_iter().fold(0.0, f64::max))
     }
 
     fn grid_delta(&self, epsilon: &Rational) -> Result<Bounds, AccountingError> {

@@ -43,9 +43,11 @@ enum Kind {
 }
 
 /// What is known to be looser, each with a limit of its own.
-const LOOSER: [(Find, &str, &str, f64); 1] = [
+const LOOSER: [(Find, &str, &str, f64); 2] = [
     // Moments of high order are computed to what an inversion needs, not to the last digit.
     (Find::Renyi, "subsampled(0.01, gaussian(sigma=1))", "32", 1e-8),
+    // δ is a small part of what cancels, and the bound on rounding is that large.
+    (Find::Epsilon, "subsampled(0.001, gaussian(sigma=5))*2", "1e-12", 2e-7),
 ];
 /// The most an answer may be where the truth is 0.
 const NOTHING: f64 = 1e-30;
@@ -147,7 +149,8 @@ fn few_sampled_gaussians_have_a_narrow_interval() {
     assert!(cases.len() >= 12, "{}", cases.len());
     for case in cases {
         for (bounds, _) in case.answers() {
-            assert!(bounds.relative_width() < 5e-9, "{}: {bounds:?}", case.name());
+            let most = if case.limit() > 1e-8 { 2.0 * case.limit() } else { 5e-9 };
+            assert!(bounds.relative_width() < most, "{}: {bounds:?}", case.name());
         }
     }
 }
@@ -155,7 +158,7 @@ fn few_sampled_gaussians_have_a_narrow_interval() {
 #[test]
 fn the_reference_file_is_complete() {
     let cases = cases();
-    assert!(cases.len() >= 350, "{} cases", cases.len());
+    assert!(cases.len() >= 380, "{} cases", cases.len());
     for find in [Find::Delta, Find::Epsilon, Find::Renyi] {
         for kind in [Kind::Closed, Kind::Composed] {
             let count = cases.iter().filter(|case| case.find == find && case.kind == kind).count();
@@ -172,6 +175,8 @@ fn the_reference_file_is_complete() {
         let worst = [&case.remove, &case.add].into_iter().flatten().max();
         assert!(worst.is_none() || worst == answer.as_ref(), "{}", case.name());
     }
+    let rare = |case: &&Case| case.losses.starts_with("subsampled(0.00") && case.find != Find::Renyi;
+    assert!(cases.iter().filter(rare).count() >= 26);
     let looser =
         cases.iter().filter(|case| case.limit() > if case.kind == Kind::Closed { 1e-9 } else { 1e-8 });
     assert_eq!(looser.count(), LOOSER.len());

@@ -89,4 +89,37 @@ mod tests {
             assert!(error <= bound + 1e-13 && bound < 1e6 * error + 1e-10, "{n}: {error} {bound}");
         }
     }
+
+    /// The positive nodes and weights of 32 points, by Arb, rounded.
+    const THIRTY_TWO: [(f64, f64); 16] = [
+        (0.9972638618494816, 0.007018610009470096),
+        (0.9856115115452684, 0.01627439473090567),
+        (0.9647622555875064, 0.02539206530926206),
+        (0.9349060759377397, 0.03427386291302143),
+        (0.8963211557660521, 0.04283589802222668),
+        (0.84936761373257, 0.050998059262376175),
+        (0.7944837959679424, 0.058684093478535544),
+        (0.7321821187402897, 0.06582222277636185),
+        (0.6630442669302152, 0.0723457941088485),
+        (0.5877157572407623, 0.07819389578707031),
+        (0.5068999089322294, 0.08331192422694675),
+        (0.42135127613063533, 0.08765209300440381),
+        (0.33186860228212767, 0.09117387869576389),
+        (0.23928736225213706, 0.09384439908080457),
+        (0.1444719615827965, 0.09563872007927486),
+        (0.04830766568773832, 0.0965400885147278),
+    ];
+
+    /// What the path that bends charges: 64 units for a weight, and less than two of 1 for a node.
+    #[test]
+    fn nodes_and_weights_are_known_to_the_last_digits() {
+        let nodes = &rule(6).nodes;
+        assert_eq!(nodes.len(), 32);
+        for (index, (x, weight)) in THIRTY_TWO.into_iter().enumerate() {
+            for ((near, its), sign) in [(nodes[index], 1.0), (nodes[31 - index], -1.0)] {
+                assert!((near - sign * x).abs() <= 1.5 * f64::EPSILON / 2.0, "{x}: {near}");
+                assert!((its / weight - 1.0).abs() <= 60.0 * f64::EPSILON / 2.0, "{x}: {its} for {weight}");
+            }
+        }
+    }
 }
