@@ -10,6 +10,7 @@ with a durable charge, DuckDB without privacy, OpenDP (polars), qrlew with DuckD
 are at equal (ε, δ). Python's packages are installed into environments in target/bench.
 """
 import argparse
+import itertools
 import json
 import os
 import shutil
@@ -69,6 +70,9 @@ P90 = {"ours": "PERCENTILE_CONT(spend, 0.9)", "raw": "percentile_cont(0.9) WITHI
 PEERS = {"opendp": ("row", "user", "distinct", "quantiles"), "qrlew": ("user", "distinct"), "smartnoise": ("row", "user", "distinct")}
 
 
+NUMBERS = itertools.count(1)
+
+
 def generate(rows, folder):
     """The file, made once; the seed is the number of rows."""
     import numpy as np
@@ -105,12 +109,16 @@ def project(folder, unit, data):
         os.link(data, here / "t.parquet")
     limits = "" if unit == "row" else "max_groups_per_unit = 5\nmax_rows_per_group = 10\n"
     (here / "demur.toml").write_text(CATALOG.format(unit=unit, limits=limits))
+    # A new ledger, made before anything is measured.
+    shutil.rmtree(here / ".demur", ignore_errors=True)
+    measured("private", here, "SELECT COUNT(*) FROM t")
     return here
 
 
 def measured(mode, folder, sql):
-    shutil.rmtree(folder / ".demur", ignore_errors=True)
-    done = subprocess.run([MEASURE, mode, folder, sql], capture_output=True, text=True, timeout=600)
+    # Questions that are a little different, so that the ledger does not know the answer.
+    epsilon = f"1.{next(NUMBERS):06}"
+    done = subprocess.run([MEASURE, mode, folder, sql, epsilon], capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         sys.exit(f"measure {mode} failed: {done.stderr}")
     return json.loads(done.stdout)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! measure raw PROJECT SQL          DataFusion over the project's files, without privacy
-//! measure private PROJECT SQL      charge, read, noise, release, with a ledger in PROJECT/.demur
+//! measure private PROJECT SQL [ε]  charge, read, noise, release, with a ledger in PROJECT/.demur
 //! measure tally PROJECT SQL        only planning and reading: no ledger, no noise
 //! ```
 //!
@@ -23,15 +23,16 @@ use demur_ledger::{Location, Options};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [mode, folder, sql] = words.as_slice() else {
-        println!("measure raw|private|tally PROJECT SQL");
+    let [mode, folder, sql, rest @ ..] = words.as_slice() else {
+        println!("measure raw|private|tally PROJECT SQL [ε]");
         return;
     };
+    let epsilon = rest.first().map_or("1", String::as_str);
     let folder = PathBuf::from(folder);
     let start = Instant::now();
     let rows = match mode.as_str() {
         "raw" => raw(&folder, sql),
-        "private" => private(&folder, sql),
+        "private" => private(&folder, sql, epsilon),
         _ => tally(&folder, sql),
     };
     let seconds = start.elapsed().as_secs_f64();
@@ -63,10 +64,10 @@ fn raw(folder: &Path, sql: &str) -> usize {
     })
 }
 
-fn quote(project: &Project, sql: &str) -> (Ask, Quote) {
+fn quote(project: &Project, sql: &str, epsilon: &str) -> (Ask, Quote) {
     let ask = Ask {
         sql: sql.to_owned(),
-        epsilon: Some("1".to_owned()),
+        epsilon: Some(epsilon.to_owned()),
         delta: Some("1e-6".to_owned()),
         requester: "bench".to_owned(),
         ..Ask::default()
@@ -75,9 +76,9 @@ fn quote(project: &Project, sql: &str) -> (Ask, Quote) {
     (ask, quote)
 }
 
-fn private(folder: &Path, sql: &str) -> usize {
+fn private(folder: &Path, sql: &str, epsilon: &str) -> usize {
     let project = Project::open(folder).unwrap();
-    let (ask, quote) = quote(&project, sql);
+    let (ask, quote) = quote(&project, sql, epsilon);
     let location = Location::Sqlite(folder.join(".demur").join("ledger.db"));
     let engine = Engine::for_project(&project, &location, Options::default()).unwrap();
     let backend = Embedded::new(folder).unwrap();
@@ -87,7 +88,7 @@ fn private(folder: &Path, sql: &str) -> usize {
 
 fn tally(folder: &Path, sql: &str) -> usize {
     let project = Project::open(folder).unwrap();
-    let (_, quote) = quote(&project, sql);
+    let (_, quote) = quote(&project, sql, "1");
     let tally = Embedded::new(folder).unwrap().tally(&quote.bounded, [1, 2]).unwrap();
     tally.units.len()
 }

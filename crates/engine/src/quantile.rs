@@ -151,31 +151,34 @@ impl Tree {
     /// The cells that fit all nodes best.
     fn fitted(&self, noisy: &[i128]) -> Vec<f64> {
         let b = self.branching;
-        let mut levels: Vec<Vec<f64>> = Vec::new();
-        let mut start = 0;
-        for level in 1..=self.levels {
-            let end = start + b.pow(level);
-            levels.push(noisy[start..end].iter().map(|&node| node as f64).collect());
-            start = end;
-        }
+        let mut nodes: Vec<f64> = noisy.iter().map(|&node| double(node)).collect();
+        // Where each level starts; its nodes' children are in the next.
+        let starts: Vec<usize> = (0..=self.levels)
+            .scan(0, |start, level| {
+                let here = *start;
+                *start += b.pow(level + 1);
+                Some(here)
+            })
+            .collect();
         // Upward: each node together with what is below it, weighed by how much each knows.
-        for place in (0..levels.len().saturating_sub(1)).rev() {
-            let height = (levels.len() - place) as i32;
+        for level in (1..self.levels as usize).rev() {
+            let height = self.levels as i32 - level as i32 + 1;
             let (whole, below) = ((b as f64).powi(height), (b as f64).powi(height - 1));
             let (own, others) = ((whole - below) / (whole - 1.0), (below - 1.0) / (whole - 1.0));
-            let children: Vec<f64> = levels[place + 1].chunks(b).map(|nodes| nodes.iter().sum()).collect();
-            levels[place].iter_mut().zip(children).for_each(|(node, sum)| *node = own * *node + others * sum);
+            let (upper, lower) = nodes.split_at_mut(starts[level]);
+            for (node, children) in upper[starts[level - 1]..].iter_mut().zip(lower.chunks_exact(b)) {
+                *node = own * *node + others * children.iter().sum::<f64>();
+            }
         }
         // Downward: what a node has more than its children is shared among them.
-        let mut fitted = levels.first().cloned().unwrap_or_default();
-        for level in levels.iter().skip(1) {
-            let share = |(nodes, parent): (&[f64], f64)| {
-                let more = (parent - nodes.iter().sum::<f64>()) / b as f64;
-                nodes.iter().map(|node| node + more).collect::<Vec<_>>()
-            };
-            fitted = level.chunks(b).zip(fitted).flat_map(share).collect();
+        for level in 1..self.levels as usize {
+            let (upper, lower) = nodes.split_at_mut(starts[level]);
+            for (node, children) in upper[starts[level - 1]..].iter().zip(lower.chunks_exact_mut(b)) {
+                let more = (node - children.iter().sum::<f64>()) / b as f64;
+                children.iter_mut().for_each(|child| *child += more);
+            }
         }
-        fitted
+        nodes.split_off(starts[self.levels as usize - 1])
     }
 
     /// The value at boundary `c`, which may be a fraction.
@@ -201,12 +204,20 @@ impl Tree {
         let whole = sums.last().copied().unwrap_or(0.0);
         let off = |c: usize| {
             let [left, right] = self.cover(c);
-            let distance = (1.0 - q) * sums[c] - q * (whole - sums[c]);
-            (distance, reach * ((1.0 - q).powi(2) * left + q * q * right).sqrt())
+            (
+                (1.0 - q) * sums[c] - q * (whole - sums[c]),
+                reach * ((1.0 - q).powi(2) * left + q * q * right).sqrt(),
+            )
         };
         let cells = self.cells();
-        let first = (0..cells).find(|&c| off(c + 1).0 >= -off(c + 1).1).unwrap_or(cells - 1);
-        let last = (0..cells).rev().find(|&c| off(c).0 <= off(c).1).unwrap_or(0);
+        // No boundary is covered by more nodes than this: most cells are ruled out without counting theirs.
+        let most = f64::from(self.levels) * (self.branching as f64 - 1.0) + 1.0;
+        let widest = reach * (((1.0 - q).powi(2) + q * q) * most).sqrt();
+        let distance = |c: usize| (1.0 - q) * sums[c] - q * (whole - sums[c]);
+        let may_be_after = |c: usize| distance(c) >= -widest && off(c).0 >= -off(c).1;
+        let may_be_before = |c: usize| distance(c) <= widest && off(c).0 <= off(c).1;
+        let first = (0..cells).find(|&c| may_be_after(c + 1)).unwrap_or(cells - 1);
+        let last = (0..cells).rev().find(|&c| may_be_before(c)).unwrap_or(0);
         Interval {
             low: self.boundary(first.min(last) as f64),
             high: self.boundary(first.max(last) as f64 + 1.0),
@@ -225,6 +236,11 @@ impl Tree {
         };
         [digits(boundary), digits(self.cells() - boundary)]
     }
+}
+
+/// The number as a double; small ones at once.
+fn double(number: i128) -> f64 {
+    i64::try_from(number).map_or(number as f64, |small| small as f64)
 }
 
 /// 0, and the sums from the left.
