@@ -124,7 +124,7 @@ impl Bent {
     /// An upper bound on δ(0).
     ///
     /// That is the distance in total variation, at most the sum of those of the single uses, which are q(2Φ(μ/2) − 1), and at
-    /// most ½√(E[R²] − 1) for the product R of all ratios r, where E[R²] = ∏(1 + E[(r − 1)²])^n.
+    /// most ½√(E\[R²\] − 1) for the product R of all ratios r, where E\[R²\] = ∏(1 + E[(r − 1)²])^n.
     pub(crate) fn most(sum: &Sum) -> Option<f64> {
         let (noises, _) = noises(sum)?;
         let one = |noise: &Noise| noise.count * noise.rate * libm::erf(noise.mu / 8f64.sqrt());

@@ -12,9 +12,10 @@ use datafusion::arrow::compute::{
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, FetchType, LogicalPlan, SkipType};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::prelude::SessionContext;
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use demur_plan::{After, Shown};
 use serde_json::{Number, Value};
 
@@ -49,7 +50,7 @@ impl<'a> Postprocess<'a> {
     /// Prepares the steps.
     pub(crate) fn new(after: &'a After) -> Result<Self> {
         let mut steps = Vec::new();
-        prepare(&after.plan, &SessionContext::new(), &mut steps)?;
+        prepare(&after.plan, &mut steps)?;
         Ok(Self { after, steps })
     }
 
@@ -64,13 +65,14 @@ impl<'a> Postprocess<'a> {
 }
 
 /// The steps of a plan, the lowest first.
-fn prepare(plan: &LogicalPlan, context: &SessionContext, steps: &mut Vec<Step>) -> Result<()> {
+fn prepare(plan: &LogicalPlan, steps: &mut Vec<Step>) -> Result<()> {
     if let Some(input) = plan.inputs().first() {
-        prepare(input, context, steps)?;
+        prepare(input, steps)?;
     }
     let below = plan.inputs().first().map(|input| Arc::clone(input.schema()));
     let below: &DFSchema = below.as_deref().unwrap_or(plan.schema());
-    let ready = |expr: &Expr| context.create_physical_expr(expr.clone(), below);
+    let (properties, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+    let ready = |expr: &Expr| create_physical_expr(expr, below, &properties, &context);
     match plan {
         LogicalPlan::TableScan(_) | LogicalPlan::SubqueryAlias(_) => {}
         LogicalPlan::Projection(projection) => {
