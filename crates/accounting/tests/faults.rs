@@ -235,3 +235,23 @@ fn lattices_of_different_steps_are_counted_exactly() {
         );
     }
 }
+
+/// The errors of nodes were counted in full, though what they are multiplied with is no larger than the lattice's step.
+#[test]
+fn fine_lattices_are_counted_as_exactly_as_coarse_ones() {
+    // Sums over thousands of atoms are rounded, ten thousand times.
+    for (losses, epsilon, width) in [
+        ("discrete_gaussian(sigma=100)*30", "0.2", 1e-9),
+        ("discrete_gaussian(sigma=50)*2", "0.14", 1e-9),
+        ("discrete_gaussian(sigma=100)*10000", "8", 1e-6),
+    ] {
+        let bounds = delta(losses, epsilon);
+        assert!(bounds.relative_width() < width, "{losses}: {bounds:?}");
+        // Noise on whole numbers hides a little better than the continuous law of the same σ.
+        let smooth = delta(&losses.replace("discrete_", ""), epsilon);
+        assert!(
+            bounds.lower > 0.999 * smooth.lower && bounds.upper < 1.001 * smooth.upper,
+            "{losses}: {bounds:?} {smooth:?}"
+        );
+    }
+}

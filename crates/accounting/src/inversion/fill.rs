@@ -21,20 +21,29 @@ pub(super) struct Fill<'a> {
     pub(super) goal: f64,
     /// By what factor the kernel may exceed 1/y².
     pub(super) kernel: f64,
+    /// How many waves were added up so far.
     pub(super) waves: f64,
+    /// How many there are in one node.
+    pub(super) width: f64,
 }
 
 impl Fill<'_> {
-    /// Tilted laws for frequencies up to some y, and what the tolerance is.
+    /// Tilted laws for frequencies up to some y, for so many nodes; `None` where that would take too long.
     fn laws(&mut self, frequency: f64, tolerance: f64, nodes: f64) -> Option<Vec<(Tilted, f64)>> {
         let reach = Reach { tilt: self.line.tilt, frequency, tolerance };
-        let width: f64 = self.sum.terms.iter().map(|(law, _)| Nodes::expected(law, reach)).sum();
-        self.waves += (nodes + 1.0) * (width + 1.0);
-        if self.waves > MOST_WAVES || width > MOST_WIDTH {
+        self.width = self.sum.terms.iter().map(|(law, _)| Nodes::expected(law, reach)).sum();
+        self.spend(nodes + 1.0)?;
+        if self.width > MOST_WIDTH {
             return None;
         }
         let tilted = |(law, count): &(Law, f64)| (Nodes::of(law, reach).tilted(self.line.tilt), *count);
         Some(self.sum.terms.iter().map(tilted).collect())
+    }
+
+    /// Counts the work for so many nodes with the laws made last.
+    fn spend(&mut self, nodes: f64) -> Option<()> {
+        self.waves += nodes * (self.width + 1.0);
+        (self.waves <= MOST_WAVES).then_some(())
     }
 
     /// 1 + |z| at a frequency: as many times what nodes miss their moments may be off.
@@ -92,9 +101,10 @@ impl Fill<'_> {
             frequency = (2.0 * frequency).min(last as f64 * step);
             let block = ((frequency / step) as usize).clamp(index, last);
             let tolerance = (1e-2 / (uses * self.size(frequency))).max(1e-19);
-            let laws = self.laws(frequency, tolerance, (block - index) as f64 / 4.0)?;
+            let laws = self.laws(frequency, tolerance, 0.0)?;
             let mut risen = vec![];
             while index <= block {
+                self.spend(1.0)?;
                 let y = index as f64 * step;
                 let angles: Vec<_> =
                     laws.iter().map(|(law, count)| (law.angle(y), law.deviation(), *count)).collect();
@@ -210,7 +220,7 @@ mod tests {
         let mut line = Line::empty(tilt, step, saddle, (0.0, 2.0));
         line.log_scale = saddle.log_moment;
         line.nodes = (0..begin).map(|index| line.node(&sum, &[], index as f64 * step)).collect();
-        let mut fill = Fill { sum: &sum, line: &mut line, last, goal, kernel: 1.0, waves: 0.0 };
+        let mut fill = Fill { sum: &sum, line: &mut line, last, goal, kernel: 1.0, waves: 0.0, width: 0.0 };
         assert_eq!(fill.far(), Some(true));
         // What is left out, by adding it up.
         let heavy = |loss: i32, probability: f64| probability * f64::from(loss).exp();

@@ -61,8 +61,15 @@ impl Line {
                 (step, end, goal)
             }
         };
-        let mut fill =
-            Fill { sum, line: &mut line, last: (end / step).round() as usize, goal, kernel, waves: 0.0 };
+        let mut fill = Fill {
+            sum,
+            line: &mut line,
+            last: (end / step).round() as usize,
+            goal,
+            kernel,
+            waves: 0.0,
+            width: 0.0,
+        };
         let first = (8.0 * saddle.curvature.sqrt().recip()).max(step);
         (fill.near(first)? && fill.far()?).then_some(line)
     }
@@ -103,7 +110,7 @@ impl Line {
     /// T(ε)·e^(cε)/F(c), its derivative by ε, and a bound on the error of the first.
     fn sum(&self, epsilon: f64) -> (f64, f64, f64) {
         let (mut value, mut slope, mut error) = (0.0, 0.0, 0.0);
-        let (here, numerator) = self.numerator(epsilon);
+        let (here, most, numerator) = self.numerator(epsilon);
         // On a lattice the first loss above ε is known to a few units of where the lattice starts.
         let offset = self.lattice.map_or(0.0, |lattice| lattice.offset.abs());
         // From the far end, so that the large terms are rounded least often.
@@ -113,7 +120,7 @@ impl Line {
             let term = node.value * numerator(node.y) * Complex64::new(cosine, -sine) * half;
             value += term.re;
             slope -= term.re * self.tilt - term.im * node.y;
-            error += node.error * half
+            error += (node.error + size(node.value) * 8.0 * UNIT) * most * half
                 + size(term) * UNIT * (8.0 + 4.0 * node.y * (epsilon.abs() + offset) + index as f64)
                 + size(node.value) * 8.0 * UNIT * offset;
         }
@@ -127,13 +134,16 @@ impl Line {
     /// ```text
     /// Σ e^(−zℓ)·(1 − e^(ε − ℓ)) = e^(−zℓ)·((1 − e^(−r)) + e^(−zg)·(e^(−r) − e^(−g)))/((1 − e^(−zg))(1 − e^(−(z+1)g)))
     /// ```
-    fn numerator(&self, epsilon: f64) -> (f64, impl Fn(f64) -> Complex64) {
+    ///
+    /// Between them the most that this factor can be, since both its terms are positive for real z: 1 on a line, 1 − e^(−g)
+    /// on a lattice.
+    fn numerator(&self, epsilon: f64) -> (f64, f64, impl Fn(f64) -> Complex64) {
         let tilt = self.tilt;
-        let (here, above, step) = match self.lattice {
-            None => (epsilon, None, 0.0),
+        let (here, above, step, most) = match self.lattice {
+            None => (epsilon, None, 0.0, 1.0),
             Some(Lattice { offset, step }) => {
                 let here = offset + ((epsilon - offset) / step).ceil() * step;
-                (here, Some((here - epsilon).clamp(0.0, step)), step)
+                (here, Some((here - epsilon).clamp(0.0, step)), step, -libm::expm1(-step) * (1.0 + 1e-12))
             }
         };
         let numerator = move |y: f64| match above {
@@ -144,7 +154,7 @@ impl Line {
                 (-libm::expm1(-r) + wave * (libm::exp(-r) * -libm::expm1(r - step))) * libm::exp(-tilt * r)
             }
         };
-        (here, numerator)
+        (here, most, numerator)
     }
 
     /// Bounds on δ(ε).
