@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::place::{self, Place};
 
 /// The chance that some bound is wider than anybody's value.
-const CHANCE: f64 = 0.01;
+const CHANCE: f64 = 1e-6;
 
 /// A column without bounds.
 struct Open {

@@ -25,7 +25,7 @@ fn visits() -> tempfile::TempDir {
     folder
 }
 
-/// With thousands of people and ε = 4 a cell that holds hundreds is missed with a probability below e^−100.
+/// Noise is taken for people with a probability of at most 1e-6 for each column; a cell of hundreds is missed with one below e^−100.
 #[test]
 fn bounds_are_found_and_paid_for() {
     let folder = visits();
