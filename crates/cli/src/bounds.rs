@@ -36,7 +36,9 @@ pub(crate) fn find(
     let project = Project::open(folder)?;
     let columns = open_columns(&project);
     if columns.is_empty() {
-        return Err(Failure::new("cli.bounds", "every column of numbers has bounds already"));
+        return Err(Failure::new("cli.bounds", "every column of numbers has bounds already").hint(
+            "a column of a CSV file is a string until demur.toml says int64, float64 or decimal(p, s)",
+        ));
     }
     if !(epsilon > 0.0 && epsilon.is_finite()) {
         let message = format!("--private-bounds must be an ε above 0, but it is {epsilon}");
