@@ -1,10 +1,9 @@
 """How far off answers are at equal (ε, δ), for 1, 3 and 10 sums and 1, 5 and 20 groups per person.
 
 Every sum has values from 0 to 1, one row per person and group, keys that are selected privately; ε = 1, δ = 10⁻⁶. The figure is the
-standard deviation of the noise of one sum. Ours is what `demur explain` says; OpenDP's is what its `summarize` says. GoogleSQL and SmartNoise
-give each of n aggregates and the count that selects keys an equal part of ε, so that Laplace noise has the scale κ·(n + 1)/ε
-(GoogleSQL: privacy unit contribution bounding, "epsilon is split among aggregates"; SmartNoise: `Privacy` is per column, and a key
-count is one more column).
+standard deviation of the noise of one sum. Ours is what `demur explain` says; OpenDP's is what its `summarize` says. The equal split is computed, not measured: n
+aggregates and the count that selects keys get the same part of ε, so that Laplace noise has the scale κ·(n + 1)/ε. That is what SmartNoise charges for by its own
+`get_privacy_cost` (ε for each column, and one more for the keys); for GoogleSQL it is an assumption that was not checked against a running engine.
 """
 import json
 import math
@@ -51,7 +50,7 @@ def opendp(aggregates, groups):
 
 
 def split(aggregates, groups):
-    """GoogleSQL's and SmartNoise's."""
+    """An equal part of ε for each aggregate and for the keys."""
     return math.sqrt(2) * groups * (aggregates + 1)
 
 
