@@ -23,7 +23,8 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
         return explain::show(&quote, &project, args.format, out);
     }
     let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
-    let backend = Embedded::new(&project.folder)?;
+    let memory = usize::try_from(args.memory << 20).unwrap_or(usize::MAX);
+    let backend = Embedded::new(&project.folder)?.with_memory(memory);
     if let Some(count) = args.repeat {
         let engine = Engine::open(&place.location, place::options())?;
         return rehearse(&engine, (&project, &quote), &backend, count, out);

@@ -133,6 +133,38 @@ fn a_division_by_zero_and_an_overflow_are_null() {
     assert_eq!(counts, [4.0, 4.0, 0.0, 0.0, 5.0]);
 }
 
+/// sqrt refuses what is below 0; of an answer, and of where its interval begins, that is NULL.
+#[test]
+fn a_function_that_fails_on_an_answer_is_null_and_so_is_its_interval() {
+    let folder = Folder::new(SMALL, "row", "");
+    let rows = folder.nearly_exact("SELECT sqrt(COUNT(*) - 9), sqrt(COUNT(*) - 1), COUNT(*) FROM t");
+    assert!(rows[0][0].is_null() && near(&rows[0][1], 2.0) && near(&rows[0][2], 5.0), "{rows:?}");
+    // At this ε the interval of COUNT(*) reaches below 1.
+    let answer = folder.ask("SELECT sqrt(COUNT(*) - 1) FROM t", "0.01").unwrap();
+    let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
+    assert!(table.rows[0][0].interval.is_none(), "{table:?}");
+    assert!(folder.nearly_exact("SELECT COUNT(*) AS n FROM t HAVING sqrt(COUNT(*) - 9) > 1").is_empty());
+}
+
+#[test]
+fn rows_that_wait_on_disk_are_answered_about() {
+    let mut csv = "id,k,p,x,r\n".to_owned();
+    (0..20_000).for_each(|row| csv.push_str(&format!("{},u,a,{},\n", row % 5000, row % 100)));
+    let folder = Folder::new(&csv, "id", "max_rows_per_group = 3");
+    let project = Project::open(folder.path()).unwrap();
+    let ask = Ask {
+        sql: "SELECT COUNT(*), COUNT(DISTINCT id) FROM t".to_owned(),
+        epsilon: Some("100000".to_owned()),
+        requester: "test".to_owned(),
+        ..Ask::default()
+    };
+    let quote = Quote::make(&project, &ask).unwrap();
+    let backend = Embedded::new(folder.path()).unwrap().with_memory(1000);
+    let answer = folder.engine(&project).query(&project, &ask, &quote, &backend).unwrap();
+    let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
+    assert!(near(&table.rows[0][0].value, 15_000.0) && near(&table.rows[0][1].value, 5000.0), "{table:?}");
+}
+
 #[test]
 fn keys_that_few_have_are_not_shown() {
     let mut csv = "id,k,p,x,r\n".to_owned();

@@ -179,13 +179,15 @@ impl Rebuild<'_> {
             let mut keep = |end: Expr| {
                 self.made += 1;
                 let name = format!("end {}", self.made);
-                extra.push(end.alias(&name));
-                plain(name)
+                let total = total::rewrite(end, input.schema()).map_err(error_of)?;
+                extra.push(total.unalias().alias(&name));
+                Ok(plain(name))
             };
-            kept.push(enclosure.map(|enclosure| Enclosure {
-                ends: enclosure.ends.into_iter().map(|(low, high)| (keep(low), keep(high))).collect(),
-                ..enclosure
-            }));
+            let named = |enclosure: Enclosure| {
+                let ends = enclosure.ends.into_iter().map(|(low, high)| Ok((keep(low)?, keep(high)?)));
+                Ok(Enclosure { ends: ends.collect::<Result<_, PlanError>>()?, ..enclosure })
+            };
+            kept.push(enclosure.map(named).transpose()?);
         }
         exprs.append(&mut extra);
         let plan = Projection::try_new(exprs, Arc::new(input)).map_err(error_of)?;

@@ -20,7 +20,7 @@ use arrow::array::{
     StringViewArray,
 };
 use arrow::datatypes::Int32Type;
-use demur_tally::{Bounds, Measure, Spec, Step, Tallier};
+use demur_tally::{Bounds, Limits, Measure, Spec, Step, Tallier};
 
 const BATCH: usize = 8192;
 const FEEDS: usize = 2;
@@ -110,7 +110,7 @@ fn once(batches: &[RecordBatch], spec: &Spec) -> f64 {
         spec.clone(),
         batches[0].schema_ref(),
         [0x9216_D5D9_8979_FB1B, 0xD131_0BA6_98DF_B5AC],
-        FEEDS,
+        Limits { workers: FEEDS, ..Limits::default() },
     )
     .unwrap();
     std::thread::scope(|scope| {

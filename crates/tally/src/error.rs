@@ -39,6 +39,10 @@ impl TallyError {
         Self { code: "tally.too_large", text: format!("there are too many {what} for this machine") }
     }
 
+    pub(crate) fn disk(error: &std::io::Error) -> Self {
+        Self { code: "tally.disk", text: format!("rows could not be kept on disk: {error}") }
+    }
+
     pub(crate) fn unfinished(text: &str) -> Self {
         Self { code: "tally.unfinished", text: text.into() }
     }

@@ -4,7 +4,7 @@
 //! use std::sync::Arc;
 //!
 //! use arrow::array::{Int64Array, RecordBatch, StringViewArray};
-//! use demur_tally::{Bounds, Measure, Spec, Step, Tallier};
+//! use demur_tally::{Bounds, Limits, Measure, Spec, Step, Tallier};
 //!
 //! let batch = RecordBatch::try_from_iter([
 //!     ("user", Arc::new(Int64Array::from(vec![1, 1, 1, 2])) as _),
@@ -26,7 +26,7 @@
 //!         },
 //!     ],
 //! };
-//! let tallier = Tallier::new(spec, &batch.schema(), [17, 4], 2)?;
+//! let tallier = Tallier::new(spec, &batch.schema(), [17, 4], Limits::default())?;
 //! let mut feed = tallier.feed()?;
 //! feed.push(&batch)?;
 //! feed.finish()?;
@@ -65,6 +65,7 @@ mod shared;
 mod shelf;
 mod sources;
 mod spec;
+mod spill;
 mod steps;
 #[cfg(test)]
 mod tables;
@@ -77,5 +78,5 @@ mod words;
 pub use error::TallyError;
 pub use feed::Feed;
 pub use spec::{Bounds, Measure, Spec, Step};
-pub use tallier::Tallier;
+pub use tallier::{Limits, Tallier};
 pub use tally::Tally;

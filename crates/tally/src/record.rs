@@ -121,6 +121,37 @@ impl Rows {
         }
     }
 
+    /// How much memory they take.
+    pub(crate) fn size(&self) -> usize {
+        self.heads.capacity() * size_of::<Head>() + self.tails.capacity() * size_of::<u32>()
+    }
+
+    /// Each row as words: its unit, its group, its value, its tail.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
+        let tail = self.tails.len().checked_div(self.heads.len()).unwrap_or(0);
+        self.heads.iter().enumerate().flat_map(move |(row, head)| {
+            let head = [head.unit as u32, (head.unit >> 32) as u32, head.group, head.value];
+            head.into_iter().chain(self.tails[row * tail..][..tail].iter().copied())
+        })
+    }
+
+    /// The rows that such words came from.
+    pub(crate) fn of_words<E>(
+        mut word: impl FnMut() -> Result<u32, E>,
+        rows: usize,
+        packing: &Packing,
+    ) -> Result<Self, E> {
+        let mut read = Self::with_capacity(rows, packing);
+        for _ in 0..rows {
+            let unit = u64::from(word()?) | u64::from(word()?) << 32;
+            read.heads.push(Head { unit, group: word()?, value: word()? });
+            for _ in 0..packing.tail {
+                read.tails.push(word()?);
+            }
+        }
+        Ok(read)
+    }
+
     /// Makes this the rows of several blocks; `place` says where each row goes, given its unit.
     pub(crate) fn rearrange(
         &mut self,

@@ -104,7 +104,14 @@ impl Scatter {
         }
         // With the shelf in hand every group on it is known, whoever brought it.
         let context = shared.context(&mut self.hashes)?;
-        shelf.add(block.rows, shared.pace.shelf, &context, &mut self.settler)
+        let before = shelf.size();
+        shelf.add(block.rows, shared.pace.shelf, &context, &mut self.settler)?;
+        if shared.hold(before, shelf.size()) > shared.pace.memory {
+            let before = shelf.size();
+            shelf.spill()?;
+            shared.hold(before, shelf.size());
+        }
+        Ok(())
     }
 
     /// Hands over what is left.

@@ -1,7 +1,7 @@
 //! [`Shared`]: what all feeds of a query have in common.
 
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use arrow::datatypes::{DataType, Schema};
 
@@ -23,11 +23,13 @@ pub(crate) struct Pace {
     pub(crate) block: usize,
     /// On a shelf, before they are settled.
     pub(crate) shelf: usize,
+    /// How many bytes all shelves may hold, before rows wait on disk.
+    pub(crate) memory: usize,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { block: 1 << 10, shelf: 1 << 16 }
+        Self { block: 1 << 10, shelf: 1 << 16, memory: usize::MAX }
     }
 }
 
@@ -44,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) shelves: Vec<Mutex<Shelf>>,
     /// Sums over rows of feeds that have finished, if each row is a unit.
     pub(crate) totals: Mutex<Totals>,
+    /// How many bytes the shelves hold.
+    held: AtomicUsize,
     pub(crate) rows: AtomicU64,
     pub(crate) opened: AtomicU64,
     pub(crate) finished: AtomicU64,
@@ -67,6 +71,7 @@ impl Shared {
             domains: layout.domains.iter().map(|_| Things::new(secret)).collect(),
             shelves: (0..shelves).map(|_| Mutex::new(Shelf::new(strings))).collect(),
             totals: Mutex::new(Totals::new(&layout, 0)),
+            held: AtomicUsize::new(0),
             rows: AtomicU64::new(0),
             opened: AtomicU64::new(0),
             finished: AtomicU64::new(0),
@@ -75,6 +80,12 @@ impl Shared {
             secret,
             pace,
         })
+    }
+
+    /// How much all shelves hold, now that one of them holds more or less than before.
+    pub(crate) fn hold(&self, before: usize, after: usize) -> usize {
+        let change = after.wrapping_sub(before);
+        self.held.fetch_add(change, Relaxed).wrapping_add(change)
     }
 
     /// What the units' tables must know, with hashes that reach as far as the numberings do.

@@ -7,13 +7,15 @@
 //! when its rows take more memory than what they came to before, so that settling costs a few visits per row.
 //!
 //! **Memory.** 16 bytes for each row that waits, if it has no tail: up to 256 MB on all shelves, or twice what has been settled if that is more. For each
-//! unit that has been settled about 8 bytes, and for each of its kept groups about 2 and what its sums need.
+//! unit that has been settled about 8 bytes, and for each of its kept groups about 2 and what its sums need. Where all shelves together
+//! hold more than they may, rows wait [on disk](crate::spill) instead, and are settled in the end, one shelf after the other.
 
 use crate::archive::Archive;
 use crate::context::Context;
 use crate::error::TallyError;
-use crate::record::Rows;
+use crate::record::{Packing, Rows};
 use crate::settle::{Names, Settler};
+use crate::spill::Spill;
 use crate::totals::Totals;
 use crate::words::Strings;
 
@@ -36,6 +38,7 @@ pub(crate) struct Shelf {
     blocks: Vec<Rows>,
     /// How many rows wait.
     waiting: usize,
+    spilled: Spill,
     settled: Archive,
 }
 
@@ -45,6 +48,7 @@ impl Shelf {
             strings: strings.then(Strings::new),
             blocks: Vec::new(),
             waiting: 0,
+            spilled: Spill::default(),
             settled: Archive::default(),
         }
     }
@@ -57,6 +61,11 @@ impl Shelf {
         }
     }
 
+    /// How much memory it takes.
+    pub(crate) fn size(&self) -> usize {
+        self.blocks.iter().map(Rows::size).sum::<usize>() + self.settled.size()
+    }
+
     /// Takes rows, and settles if enough of them wait.
     pub(crate) fn add(
         &mut self,
@@ -67,7 +76,7 @@ impl Shelf {
     ) -> Result<(), TallyError> {
         self.waiting += rows.len();
         self.blocks.push(rows);
-        if self.waiting < patience.max(self.settled.size() / 8) {
+        if self.waiting < self.most_waiting(patience) {
             return Ok(());
         }
         let mut settled = Archive::default();
@@ -81,13 +90,30 @@ impl Shelf {
         Ok(())
     }
 
+    /// So many rows may wait before they are settled.
+    fn most_waiting(&self, patience: usize) -> usize {
+        patience.max(self.settled.size() / 8)
+    }
+
+    /// Puts the rows that wait on disk.
+    pub(crate) fn spill(&mut self) -> Result<(), TallyError> {
+        self.spilled.write(&self.blocks)?;
+        self.blocks.clear();
+        self.waiting = 0;
+        Ok(())
+    }
+
     /// Adds what the units may count for to the totals, and forgets them.
     pub(crate) fn add_to(
         &mut self,
         totals: &mut Totals,
+        patience: usize,
         context: &Context,
         settler: &mut Settler,
     ) -> Result<(), TallyError> {
+        let mut spilled = std::mem::take(&mut self.spilled);
+        let (most, packing): (_, &Packing) = (self.most_waiting(patience), &context.layout.packing);
+        spilled.read(packing, most, |rows| self.add(rows, patience, context, settler))?;
         settler.settle(&self.blocks, &self.settled, self.names(), context, |_, entries| {
             totals.add(entries, context)
         })?;

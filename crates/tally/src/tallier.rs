@@ -23,6 +23,22 @@ use crate::spec::Spec;
 use crate::tally::Tally;
 use crate::totals::Totals;
 
+/// What a tally may use of this machine; its result does not depend on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many threads may add up units in the end.
+    pub workers: usize,
+    /// How many bytes units and their rows may take, before rows wait on disk.
+    pub memory: usize,
+}
+
+impl Default for Limits {
+    /// All cores, and all memory.
+    fn default() -> Self {
+        Self { workers: thread::available_parallelism().map_or(1, usize::from), memory: usize::MAX }
+    }
+}
+
 /// Counts the rows of a query.
 pub struct Tallier {
     shared: Arc<Shared>,
@@ -32,10 +48,10 @@ pub struct Tallier {
 impl Tallier {
     /// Prepares to count rows with these columns: the unit if there is one, the keys, the inputs.
     ///
-    /// `key` decides which groups a unit keeps; it must be drawn anew for each query and stay secret. `workers` is how many threads
-    /// [`finish`](Self::finish) may use; the result does not depend on it.
-    pub fn new(spec: Spec, schema: &Schema, key: [u64; 2], workers: usize) -> Result<Self, TallyError> {
-        Self::with_secret(spec, schema, Secret::new(key), workers, Pace::default())
+    /// `key` decides which groups a unit keeps; it must be drawn anew for each query and stay secret.
+    pub fn new(spec: Spec, schema: &Schema, key: [u64; 2], limits: Limits) -> Result<Self, TallyError> {
+        let pace = Pace { memory: limits.memory, ..Pace::default() };
+        Self::with_secret(spec, schema, Secret::new(key), limits.workers, pace)
     }
 
     pub(crate) fn with_secret(
@@ -97,7 +113,7 @@ fn add_up(shared: &Shared, workers: usize) -> Result<Totals, TallyError> {
         let mut totals = Totals::new(&shared.layout, context.group_hashes.len());
         let mut settler = Settler::new(&shared.layout);
         while let Some(shelf) = shared.shelves.get(next.fetch_add(1, Relaxed)) {
-            lock(shelf)?.add_to(&mut totals, &context, &mut settler)?;
+            lock(shelf)?.add_to(&mut totals, shared.pace.shelf, &context, &mut settler)?;
         }
         let mut merged = lock(&merged)?;
         match &mut *merged {
@@ -147,6 +163,10 @@ mod tests {
         Measure::Count { input: None, most: 1000 }
     }
 
+    fn limits(workers: usize) -> Limits {
+        Limits { workers, ..Limits::default() }
+    }
+
     fn batch(columns: Vec<ArrayRef>) -> RecordBatch {
         RecordBatch::try_from_iter(
             columns.into_iter().enumerate().map(|(at, column)| (at.to_string(), column)),
@@ -160,7 +180,7 @@ mod tests {
 
     /// Each batch goes to the next of several feeds on threads of their own.
     fn tally(spec: Spec, batches: &[RecordBatch], feeds: usize) -> Tally {
-        let tallier = Tallier::new(spec, batches[0].schema_ref(), [3, 4], feeds).unwrap();
+        let tallier = Tallier::new(spec, batches[0].schema_ref(), [3, 4], limits(feeds)).unwrap();
         thread::scope(|scope| {
             for first in 0..feeds {
                 let mut feed = tallier.feed().unwrap();
@@ -181,7 +201,7 @@ mod tests {
                 (0..spec.columns()).map(|at| Field::new(at.to_string(), DataType::Int64, true)).collect();
             let schema = Arc::new(Schema::new(fields));
             for push in [false, true] {
-                let tallier = Tallier::new(spec.clone(), &schema, [1, 2], 1).unwrap();
+                let tallier = Tallier::new(spec.clone(), &schema, [1, 2], limits(1)).unwrap();
                 let mut feed = tallier.feed().unwrap();
                 if push {
                     feed.push(&RecordBatch::new_empty(schema.clone())).unwrap();
@@ -198,7 +218,8 @@ mod tests {
     #[test]
     fn a_tally_without_feeds_is_that_of_no_rows() {
         let schema = Schema::new(vec![Field::new("unit", DataType::Utf8, true)]);
-        let tally = Tallier::new(spec(true, 0, vec![count()]), &schema, [1, 2], 4).unwrap().finish().unwrap();
+        let tally =
+            Tallier::new(spec(true, 0, vec![count()]), &schema, [1, 2], limits(4)).unwrap().finish().unwrap();
         assert_eq!((tally.units, tally.measures), (vec![0], vec![vec![0]]));
     }
 
@@ -214,6 +235,38 @@ mod tests {
         assert_eq!(tally.units, [1, 1, 1]);
         assert_eq!(tally.measures, [[1000; 3], [100; 3]]);
         assert_eq!(tally.rows_read, 100_000);
+    }
+
+    /// Rows of many units, with and without tails, that find no room.
+    #[test]
+    fn rows_that_wait_on_disk_count_as_well() {
+        let rows = 60_000i64;
+        let names: ArrayRef = Arc::new(StringArray::from_iter_values(
+            (0..rows).map(|row| format!("unit {}", row * row % 7001)),
+        ));
+        let numbers = integers((0..rows).map(|row| row * row % 7001));
+        for units in [names, numbers] {
+            let columns = vec![
+                units,
+                integers((0..rows).map(|row| row % 50)),
+                integers((0..rows).map(|row| row % 23 - 11)),
+            ];
+            let whole = batch(columns);
+            let spec = spec(true, 1, vec![count(), sum(), Measure::Distinct { input: 0, most: 4 }]);
+            let counted = |memory: usize| {
+                let limits = Limits { workers: 2, memory };
+                let tallier = Tallier::new(spec.clone(), whole.schema_ref(), [5, 6], limits).unwrap();
+                let mut feed = tallier.feed().unwrap();
+                (0..60).for_each(|part| feed.push(&whole.slice(part * 1000, 1000)).unwrap());
+                feed.finish().unwrap();
+                let tally = tallier.finish().unwrap();
+                (tally.units, tally.measures, tally.rows_read)
+            };
+            let expected = counted(usize::MAX);
+            for memory in [0, 10_000, 500_000] {
+                assert_eq!(counted(memory), expected, "{memory} bytes");
+            }
+        }
     }
 
     #[test]
@@ -287,7 +340,8 @@ mod tests {
     #[test]
     fn a_feed_that_was_not_finished_leaves_no_tally() {
         let whole = batch(vec![integers(0..3)]);
-        let tallier = || Tallier::new(spec(false, 1, Vec::new()), whole.schema_ref(), [1, 2], 1).unwrap();
+        let tallier =
+            || Tallier::new(spec(false, 1, Vec::new()), whole.schema_ref(), [1, 2], limits(1)).unwrap();
         let dropped = tallier();
         drop(dropped.feed().unwrap());
         assert_eq!(dropped.finish().unwrap_err().code(), "tally.unfinished");
@@ -306,7 +360,7 @@ mod tests {
         let refuse = |spec: Spec, data_type: DataType| {
             let fields: Vec<_> =
                 (0..spec.columns()).map(|at| Field::new(at.to_string(), data_type.clone(), true)).collect();
-            Tallier::new(spec, &Schema::new(fields), [1, 2], 1).unwrap_err().to_string()
+            Tallier::new(spec, &Schema::new(fields), [1, 2], limits(1)).unwrap_err().to_string()
         };
         let binary = Measure::Sum { input: 0, step: Step::Binary(0), row: ROW, unit: UNIT };
         let list = DataType::new_list(DataType::Int64, true);

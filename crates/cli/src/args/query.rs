@@ -101,6 +101,9 @@ pub(crate) struct Query {
     /// Write the certificate of the release to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
+    /// How much memory people and their rows may take, in MiB; more of them wait in a temporary file
+    #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub(crate) memory: u64,
     /// For auditors, on a ledger made with `demur budget create --scratch`: answer so many times
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) repeat: Option<u64>,

@@ -20,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream_partitioned};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use demur_plan::catalog::{Format, Table};
 use demur_plan::{Bounded, Declared, declared_schema};
-use demur_tally::{Tallier, Tally};
+use demur_tally::{Limits, Tallier, Tally};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
@@ -30,7 +30,7 @@ use crate::EngineError;
 /// Reads tables with all cores of this machine.
 pub struct Embedded {
     source: Source,
-    cores: usize,
+    limits: Limits,
     runtime: Runtime,
     reading: Arc<AtomicBool>,
 }
@@ -55,12 +55,18 @@ impl Embedded {
     }
 
     fn over(source: Source) -> Result<Self, EngineError> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(cores).build();
+        let limits = Limits::default();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(limits.workers).build();
         let runtime = runtime.map_err(|error| {
             EngineError::new("engine.threads", format!("no threads could be started: {error}"))
         })?;
-        Ok(Self { source, cores, runtime, reading: Arc::default() })
+        Ok(Self { source, limits, runtime, reading: Arc::default() })
+    }
+
+    /// Lets units and their rows take so many bytes of memory; more of them wait on disk.
+    pub fn with_memory(mut self, bytes: usize) -> Self {
+        self.limits.memory = bytes;
+        self
     }
 
     /// Set once rows are read, which is after the charge.
@@ -69,7 +75,7 @@ impl Embedded {
     }
 
     fn context(&self) -> SessionContext {
-        let config = SessionConfig::new().with_target_partitions(self.cores);
+        let config = SessionConfig::new().with_target_partitions(self.limits.workers);
         SessionContext::new_with_config(config)
     }
 
@@ -88,7 +94,7 @@ impl Embedded {
             Format::Csv => schema,
             Format::Parquet => Arc::new(with_dictionaries(&schema, dictionaries)),
         };
-        Ok(Arc::new(FileTable { schema, format: table.format, files, parts: self.cores }))
+        Ok(Arc::new(FileTable { schema, format: table.format, files, parts: self.limits.workers }))
     }
 
     /// The plan over files instead of declarations.
@@ -121,7 +127,7 @@ impl Embedded {
         let context = self.context();
         let physical = self.physical(plan, &context).await?;
         let external = |error| DataFusionError::External(Box::new(error));
-        let tallier = Tallier::new(plan.spec.clone(), physical.schema().as_ref(), secret, self.cores)
+        let tallier = Tallier::new(plan.spec.clone(), physical.schema().as_ref(), secret, self.limits)
             .map_err(external)?;
         let streams = execute_stream_partitioned(physical, context.task_ctx())?;
         let mut tasks = tokio::task::JoinSet::new();
