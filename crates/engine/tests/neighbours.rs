@@ -137,7 +137,7 @@ fn condition(dice: &mut Dice, depth: u32) -> String {
 fn query(dice: &mut Dice) -> String {
     let aggregate = |dice: &mut Dice| {
         let argument = number(dice, 2);
-        match dice.below(9) {
+        match dice.below(10) {
             0 => "COUNT(*)".to_owned(),
             1 => format!("COUNT({argument})"),
             2 => format!("COUNT(DISTINCT {argument})"),
@@ -146,6 +146,7 @@ fn query(dice: &mut Dice) -> String {
             5 => format!("SUM({argument}, contribution_bounds_per_group => (-30, 9.5))"),
             6 => format!("AVG({argument}, contribution_bounds_per_row => (0, 12.5))"),
             7 => format!("SUM(real) FILTER (WHERE {})", condition(dice, 1)),
+            8 => format!("CLIPPED({argument}, contribution_bounds_per_row => (-4, 20))"),
             _ => format!("MEDIAN({argument}, contribution_bounds_per_row => (0, 100))"),
         }
     };

@@ -80,6 +80,16 @@ fn sums_counts_and_means_are_those_of_clamped_values() {
     assert!(near(reals, 14.0), "{rows:?}");
 }
 
+/// Of x two values lie outside 0 … 100, of r one, which is infinite; NaN is no value.
+#[test]
+fn values_outside_their_bounds_are_counted() {
+    let folder = Folder::new(SMALL, "row", "");
+    let sql = "SELECT CLIPPED(x), CLIPPED(r), CLIPPED(x, contribution_bounds_per_row => (15, 25)), CLIPPED(x + x), SUM(x) FROM t";
+    let rows = folder.nearly_exact(sql);
+    let expected = [2.0, 1.0, 4.0, 2.0, 160.0];
+    assert!(rows[0].iter().zip(expected).all(|(value, expected)| near(value, expected)), "{rows:?}");
+}
+
 #[test]
 fn public_keys_answer_even_when_empty_and_others_are_left_out() {
     let folder = Folder::new("id,k,p,x,r\n1,u,a,1,\n2,u,c,1,\n", "row", "");

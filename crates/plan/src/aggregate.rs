@@ -14,6 +14,8 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Sign
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Count,
+    /// How many values lie outside their bounds.
+    Clipped,
     Sum,
     Average,
     Median,
@@ -29,8 +31,9 @@ pub(crate) struct Asked {
     signature: Signature,
 }
 
-const NAMES: [(&str, Kind); 9] = [
+const NAMES: [(&str, Kind); 10] = [
     ("count", Kind::Count),
+    ("clipped", Kind::Clipped),
     ("sum", Kind::Sum),
     ("avg", Kind::Average),
     ("mean", Kind::Average),
@@ -75,7 +78,7 @@ impl AggregateUDFImpl for Asked {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(match (self.kind, types.first()) {
-            (Kind::Count, _) => DataType::Int64,
+            (Kind::Count, _) | (Kind::Clipped, Some(_)) => DataType::Int64,
             (Kind::Sum, Some(DataType::Decimal128(_, scale))) => DataType::Decimal128(38, *scale),
             (Kind::Sum, Some(kind)) if kind.is_integer() || kind.is_null() => DataType::Int64,
             (Kind::Quantiles, _) => DataType::new_list(DataType::Float64, true),

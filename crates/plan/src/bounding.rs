@@ -10,8 +10,9 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::functions::math::expr_fn::isnan;
 use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::{Expr, ExprSchemable, lit, when};
+use datafusion::logical_expr::{Expr, ExprSchemable, cast, lit, not, when};
 use demur_exact::Rational;
 use demur_tally::{Bounds, Measure, Step};
 
@@ -81,6 +82,7 @@ impl<'a> Measures<'a> {
             kind => {
                 refuse_distinct(&call)?;
                 match kind {
+                    Kind::Clipped => (self.clipped(&call)?, DataType::Int64),
                     Kind::Sum => self.sum(&call)?,
                     Kind::Average => (self.average(&call)?, DataType::Float64),
                     _ => self.quantiles(&call)?,
@@ -111,6 +113,16 @@ impl<'a> Measures<'a> {
     fn counted(&mut self, call: &Call, input: Option<usize>) -> Recipe {
         let measure = Measure::Count { input, most: self.most(call) };
         Recipe::Plain { measure: self.measure(measure), step: Step::One }
+    }
+
+    /// How many values count as a bound, because they lie outside.
+    fn clipped(&mut self, call: &Call) -> Result<Recipe, PlanError> {
+        let argument = argument(call)?;
+        let (low, high) = self.range(call, argument)?;
+        let value = cast(argument.clone(), DataType::Float64);
+        let outside = value.clone().lt(lit(low.to_f64())).or(value.clone().gt(lit(high.to_f64())));
+        let input = self.input(only_where(&outside.and(not(isnan(value))), lit(1i64))?);
+        Ok(self.counted(call, Some(input)))
     }
 
     /// For how many rows a unit counts.
@@ -194,8 +206,9 @@ impl<'a> Measures<'a> {
         Ok((Recipe::Quantiles { histogram, at, row, step }, data_type))
     }
 
-    /// The bounds of a value, in steps.
-    fn bounds(&self, call: &Call, argument: &Expr) -> Result<(Step, Bounds), PlanError> {
+    /// The bounds of a value.
+    fn range(&self, call: &Call, argument: &Expr) -> Result<(Rational, Rational), PlanError> {
+        self.step(call, argument)?;
         let known = facts::of(argument, self.relation).range;
         let (low, high) = match (call.contribution.per_row.clone(), known) {
             (Some((low, high)), Some((least, most))) => (low.max(least), high.min(most)),
@@ -210,6 +223,12 @@ impl<'a> Measures<'a> {
             )
             .hint("a query may narrow the owner's bounds, not leave them"));
         }
+        Ok((low, high))
+    }
+
+    /// The bounds of a value, in steps.
+    fn bounds(&self, call: &Call, argument: &Expr) -> Result<(Step, Bounds), PlanError> {
+        let (low, high) = self.range(call, argument)?;
         let (_, data_type) = self.step(call, argument)?;
         let step = step_of(&data_type, &low, &high).ok_or_else(|| no_number(call, &data_type))?;
         let row = in_steps(step, &low, &high).ok_or_else(|| too_far(call))?;

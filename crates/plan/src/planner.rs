@@ -87,7 +87,7 @@ pub(crate) fn error_of(error: DataFusionError) -> PlanError {
         Some(rest) => {
             let name = rest.split('\'').next().unwrap_or_default();
             PlanError::refused("plan.function", format!("the function {name} is not on the list of what can be used"))
-                .hint("aggregates: COUNT, SUM, AVG, MEDIAN, PERCENTILE_CONT, APPROX_QUANTILES; the functions are in docs/sql.md")
+                .hint("aggregates: COUNT, SUM, AVG, CLIPPED, MEDIAN, PERCENTILE_CONT, APPROX_QUANTILES; the functions are in docs/sql.md")
         }
         // What it says about its own settings and types is not for those who ask.
         None if text.starts_with("Unsupported ast node") => {
