@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|
 //! | pure | ε | ε·tanh(ε/2) | (2Φ⁻¹(e^ε/(1+e^ε)))² | ln(cosh((α−½)ε)/cosh(ε/2))/(α−1) |
 //! | Laplace | ε | ε − (1 − e^−ε)·h/sinh h, h = 1/scale or 0 | as pure | α times that ρ or as pure |
-//! | bounded range | ε | ε²/8 or as pure | as pure | αε²/8 or as pure |
+//! | bounded range | ε | ε²/8 or as pure | as pure at ε/2 | αε²/8 or as pure |
 //! | (ε, δ) | – | as pure, and δ | as pure, and δ | as pure, and δ |
 //! | threshold | – | as its noise, and δ | as its noise, and δ | as its noise, and δ |
 //! | zero-concentrated | – | ρ | – | αρ |
@@ -164,9 +164,10 @@ fn amount(kernel: &Kernel, size: f64, measure: Measure) -> Result<Price, Advice>
         (Measure::Rho, Gaussian { mu_squared }) => Exact(half(mu_squared)),
         (Measure::Rho, DiscreteGaussian { variance, l2_squared, .. }) => Exact(&half(l2_squared) / variance),
 
-        (Measure::MuSquared, Pure { .. } | Laplace { .. } | Approximate { .. } | BoundedRange { .. }) => {
+        (Measure::MuSquared, Pure { .. } | Laplace { .. } | Approximate { .. }) => {
             Double(bound::mu_squared_of_pure(size))
         }
+        (Measure::MuSquared, BoundedRange { .. }) => Double(bound::mu_squared_of_pure(size / 2.0)),
         (Measure::MuSquared, Gaussian { mu_squared }) => Exact(mu_squared.clone()),
         (Measure::MuSquared, DiscreteGaussian { variance, l2_squared, .. }) => {
             let smoothed = variance - &Rational::new(9, 4);

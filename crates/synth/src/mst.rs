@@ -1,0 +1,214 @@
+//! MST: a spanning tree of the strongest pairs, measured and put together.
+//!
+//! **Method** \[McKenna2021\].
+//!
+//! 1. Measure every column's counts; group rare values ([`Compression`]).
+//! 2. d − 1 times: of all pairs that connect two trees of the forest so far, select one by the exponential mechanism, with the
+//!    score ‖counts − what independent columns would have‖₁.
+//! 3. Measure the counts of each selected pair.
+//! 4. Estimate the law that explains all measurements.
+//!
+//! **Cost.** d Gaussian measurements, d − 1 selections and d − 1 Gaussian measurements, with parameters that are fixed beforehand. Each third
+//! gets the same ρ; then all noise is scaled by one factor so that the exact composition has the wanted (ε, δ).
+
+use demur_accounting::calibrate::{Target, calibrate_mixture};
+use demur_core::{Adjacency, Guarantee, PrivacyLoss};
+use demur_exact::Rational;
+use demur_noise::Words;
+
+use crate::compression::Compression;
+use crate::curator::{Candidate, Curator, Noise, moved};
+use crate::estimator::{Effort, Estimator};
+use crate::evidence::{Evidence, Observation};
+use crate::model::Model;
+use crate::progress::{Progress, Watch, tell};
+use crate::zeros::Zeros;
+use crate::{ColumnSet, Columns, SynthError};
+
+/// The parameters of a run; public, and fixed before a row is read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Mst {
+    pub(crate) singles: Noise,
+    pub(crate) selection: Rational,
+    pub(crate) pairs: Noise,
+}
+
+impl Mst {
+    /// The least noise for the guarantee, and the loss of all of it.
+    pub(crate) fn plan(
+        columns: &Columns,
+        adjacency: Adjacency,
+        guarantee: Guarantee,
+    ) -> Result<(Self, PrivacyLoss), SynthError> {
+        let target = Target { epsilon: guarantee.epsilon.exact(), delta: guarantee.delta.exact() };
+        let rough = Self::nominal(columns, adjacency);
+        // The step of the noise depends on how much noise there is: find the noise once roughly, then exactly.
+        let factor = calibrate_mixture(&rough.continuous(columns, adjacency), &target)?.value;
+        let mut plan = rough.noisier(factor);
+        let mut extra = 1.0;
+        for _ in 0..40 {
+            let loss = plan.loss(columns, adjacency);
+            let delta = demur_accounting::Account::of(&loss)?.delta(&target.epsilon)?.bounds.upper;
+            if delta <= target.delta.to_f64_down() {
+                return Ok((plan, loss));
+            }
+            extra *= 1.0 + 1e-6;
+            plan = rough.noisier(factor * extra);
+            extra += extra - 1.0;
+        }
+        Err(SynthError::new(
+            "synth.plan.guarantee",
+            format!("no noise was found that gives {guarantee}; allow a larger ε or δ"),
+        ))
+    }
+
+    /// A third of ρ = 1/2 for each stage.
+    fn nominal(columns: &Columns, adjacency: Adjacency) -> Self {
+        let (d, s) = (columns.len() as u32, moved(adjacency));
+        let variance = |uses: u32| Noise::Gaussian { variance: Rational::from(3 * s * uses.max(1)) };
+        // ρ of one selection is ε²/8 = 1/(6·(d − 1)).
+        let epsilon = (8.0 / (6.0 * f64::from(d.saturating_sub(1).max(1)))).sqrt();
+        Self { singles: variance(d), selection: decimal(epsilon), pairs: variance(d.saturating_sub(1)) }
+    }
+
+    fn noisier(&self, factor: f64) -> Self {
+        let factor = decimal(factor);
+        let scale = |noise: &Noise| match noise {
+            Noise::Gaussian { variance } => {
+                Noise::Gaussian { variance: decimal((variance * &factor.square()).to_f64()) }
+            }
+            Noise::Laplace { scale } => Noise::Laplace { scale: scale * &factor },
+        };
+        let selection = decimal((&self.selection / &factor).to_f64());
+        Self { singles: scale(&self.singles), selection, pairs: scale(&self.pairs) }
+    }
+
+    /// As if noise were continuous.
+    fn continuous(&self, columns: &Columns, adjacency: Adjacency) -> PrivacyLoss {
+        let gaussian = |noise: &Noise| PrivacyLoss::Gaussian {
+            variance: decimal(noise.variance()),
+            l2_squared: Rational::from(moved(adjacency)),
+        };
+        self.composed(columns, gaussian(&self.singles), gaussian(&self.pairs))
+    }
+
+    /// What all of it costs.
+    fn loss(&self, columns: &Columns, adjacency: Adjacency) -> PrivacyLoss {
+        let mut sizes = columns.sizes();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let single = sizes.first().map_or(1, |&size| size as u64);
+        let pair = single.saturating_mul(sizes.get(1).map_or(1, |&size| size as u64)).min(MOST_CELLS);
+        self.composed(columns, self.singles.loss(single, adjacency), self.pairs.loss(pair, adjacency))
+    }
+
+    fn composed(&self, columns: &Columns, single: PrivacyLoss, pair: PrivacyLoss) -> PrivacyLoss {
+        let d = columns.len() as u64;
+        let selection = PrivacyLoss::Exponential { epsilon: self.selection.clone() };
+        let rounds = d - 1;
+        match rounds {
+            0 => single,
+            _ => single.repeat(d).compose(selection.repeat(rounds)).compose(pair.repeat(rounds)),
+        }
+    }
+
+    pub(crate) fn run<W: Words>(
+        &self,
+        columns: &Columns,
+        zeros: &Zeros,
+        curator: &mut Curator<'_, W>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Model, SynthError> {
+        let (compression, mut evidence) = singles(columns, zeros, curator, &self.singles, watch)?;
+        let sizes = compression.sizes.clone();
+        let d = columns.len();
+        let total = |evidence: &Evidence, curator: &Curator<'_, W>| curator.public_rows().unwrap_or(evidence.total());
+        let mut estimator = Estimator::new(sizes.clone(), zeros.potentials(&sizes));
+
+        let rows = total(&evidence, curator);
+        let alone = estimator.fit(&evidence, rows, ROUND)?;
+        let mut trees: Vec<usize> = (0..d).collect();
+        let mut pairs = vec![];
+        for round in 1..d {
+            let open: Vec<ColumnSet> = open_pairs(&trees, &sizes);
+            let candidate = |set: &ColumnSet| {
+                let shares = alone.walk.marginal(&alone.beliefs, set, MOST_CELLS)?;
+                let expected = shares.iter().map(|p| p * rows).collect();
+                Ok(Candidate { set: set.clone(), expected, weight: 1.0, penalty: 0.0 })
+            };
+            let candidates: Vec<Candidate> = open.iter().map(candidate).collect::<Result<_, SynthError>>()?;
+            if candidates.is_empty() {
+                break;
+            }
+            let chosen = open[curator.select(&self.selection, &candidates)?].clone();
+            merge(&mut trees, &chosen);
+            tell(watch, progress("selecting pairs", round, d - 1, 1.0 / 3.0 + round as f64 / d as f64 / 3.0, &chosen))?;
+            pairs.push(chosen);
+        }
+        for (place, pair) in pairs.iter().enumerate() {
+            let noisy = curator.measure(pair, &self.pairs)?;
+            evidence.add(pair.clone(), noisy, self.pairs.variance());
+            tell(watch, progress("measuring pairs", place + 1, d - 1, 2.0 / 3.0 + place as f64 / d as f64 / 3.0, pair))?;
+        }
+        let rows = total(&evidence, curator);
+        let fitted = estimator.fit(&evidence, rows, FINAL)?;
+        Ok(Model { columns: columns.clone(), compression, walk: fitted.walk, beliefs: fitted.beliefs, rows })
+    }
+}
+
+/// A pair with more cells than this is never measured.
+pub(crate) const MOST_CELLS: u64 = 1 << 22;
+/// Steps before the tree is known: columns alone need few.
+const ROUND: Effort = Effort { steps: 300, tolerance: 1e-6 };
+/// Steps at the end.
+const FINAL: Effort = Effort { steps: 3000, tolerance: 1e-5 };
+
+/// Measures every column alone and groups rare values.
+pub(crate) fn singles<W: Words>(
+    columns: &Columns,
+    zeros: &Zeros,
+    curator: &mut Curator<'_, W>,
+    noise: &Noise,
+    watch: &mut Watch<'_>,
+) -> Result<(Compression, Evidence), SynthError> {
+    let mut seen = vec![];
+    for place in 0..columns.len() {
+        let set = ColumnSet::new([place]);
+        let counts = curator.measure(&set, noise)?;
+        let precisions = vec![1.0 / noise.variance(); counts.len()];
+        seen.push(Observation { set: set.clone(), counts, precisions });
+        tell(watch, progress("measuring columns", place + 1, columns.len(), 0.0, &set))?;
+    }
+    let compression = Compression::new(columns, &seen, &zeros.columns());
+    curator.rename(columns.resized(&compression.sizes), &compression.maps);
+    let mut evidence = Evidence::default();
+    for one in &seen {
+        evidence.add_observation(compression.observation(one));
+    }
+    Ok((compression, evidence))
+}
+
+fn progress(stage: &'static str, step: usize, steps: usize, spent: f64, set: &ColumnSet) -> Progress {
+    Progress { stage, step, steps: Some(steps), spent, set: Some(set.clone()), expected_error: None }
+}
+
+/// Pairs of columns in different trees that are small enough to be measured.
+fn open_pairs(trees: &[usize], sizes: &[usize]) -> Vec<ColumnSet> {
+    let d = trees.len();
+    let pairs = (0..d).flat_map(|a| (a + 1..d).map(move |b| (a, b)));
+    let open = pairs.filter(|&(a, b)| trees[a] != trees[b]).map(|(a, b)| ColumnSet::new([a, b]));
+    open.filter(|pair| pair.cells(sizes) <= MOST_CELLS).collect()
+}
+
+fn merge(trees: &mut [usize], pair: &ColumnSet) {
+    let names: Vec<usize> = pair.iter().map(|place| trees[place]).collect();
+    for tree in trees {
+        if names.contains(tree) {
+            *tree = names[0];
+        }
+    }
+}
+
+/// The shortest decimal of a double, exactly.
+pub(crate) fn decimal(value: f64) -> Rational {
+    format!("{value:?}").parse().unwrap_or_else(|_| Rational::one())
+}
