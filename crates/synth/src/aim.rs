@@ -60,13 +60,13 @@ impl Aim {
         let sel = env("SEL", SELECTION);
         let share = self.budget / rounds;
         let mut spent = 0.0;
-        let init = env("INIT", 1.0);
+        let init = env("INIT", 5.93);
         let one = noise_for((1.0 - sel) * share * init, adjacency);
         let (compression, mut evidence) = singles(columns, zeros, curator, &one, watch)?;
         spent += (1.0 - sel) * share * init * columns.len() as f64;
         let sizes = compression.sizes.clone();
         let mut estimator = Estimator::new(sizes.clone(), zeros.potentials(&sizes));
-        let round_effort = Effort { steps: env("STEPS", 60.0) as usize, tolerance: env("TOL", 1e-3) };
+        let round_effort = Effort { steps: env("STEPS", 200.0) as usize, tolerance: env("TOL", 1e-2) };
         let mut rows = curator.public_rows().unwrap_or(evidence.total());
         let mut fitted = estimator.fit(&evidence, rows, round_effort)?;
         let wanted: Vec<(ColumnSet, f64)> = self.workload.candidates();
@@ -112,7 +112,7 @@ impl Aim {
             let change: f64 = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).sum();
             if std::env::var("SHOW").is_ok() {
                 let cells: usize = evidence.observations().iter().map(|o| o.counts.len()).sum();
-                eprintln!("{round} {set} cells {} sigma {:.1} change {change:.0} against {:.0} spent {:.3} model {} chi2 {:.2} steps {} {:?}", before.len(), noise.variance().sqrt(), deviation * before.len() as f64, spent / self.budget, fitted.beliefs.marginals.iter().map(Vec::len).sum::<usize>(), 2.0 * fitted.loss / cells as f64, fitted.steps, start.elapsed());
+                eprintln!("{round} {set} cells {} sigma {:.1} change {change:.0} against {:.0} spent {:.3} model {} chi2 {:.2} steps {} {:?}", before.len(), noise.variance().sqrt(), deviation * before.len() as f64, spent / self.budget, fitted.beliefs.marginals.iter().map(Vec::len).sum::<usize>(), fitted.chi_squared / cells as f64, fitted.steps, start.elapsed());
             }
             tell(watch, Progress { stage: "measuring marginals", step: round, steps: None, spent: spent / self.budget, set: Some(set.clone()), expected_error: None })?;
             if last { break; }
@@ -120,9 +120,9 @@ impl Aim {
                 share *= 4.0;
             }
         }
-        let fitted = estimator.fit(&evidence, rows, Effort { steps: env("FINAL", 1000.0) as usize, tolerance: env("FTOL", 1e-4) })?;
+        let fitted = estimator.fit(&evidence, rows, Effort { steps: env("FINAL", 1000.0) as usize, tolerance: env("FTOL", 1e-3) })?;
         if std::env::var("SHOW").is_ok() {
-                eprintln!("final steps {} loss {} {:?}", fitted.steps, fitted.loss, start.elapsed());
+                eprintln!("final steps {} chi2 {} {:?}", fitted.steps, fitted.chi_squared, start.elapsed());
         }
         Ok(Model { columns: columns.clone(), compression, walk: fitted.walk, beliefs: fitted.beliefs, rows })
     }

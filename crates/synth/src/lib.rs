@@ -16,6 +16,7 @@ mod model;
 mod mst;
 mod plan;
 mod progress;
+mod projections;
 mod runs;
 mod table;
 mod marginals;
