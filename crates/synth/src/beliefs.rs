@@ -121,6 +121,18 @@ impl Walk {
         largest.iter().zip(&sums).map(|(&t, &sum)| t + sum.ln()).collect()
     }
 
+    /// p(S) of every separator, from the marginals of the cliques.
+    pub(crate) fn separators(&self, marginals: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let of_node = |node: usize| {
+            let mut share = vec![1.0; self.tree.nodes[node].separator.cells(&self.sizes) as usize];
+            if node > 0 {
+                self.below[node].sum(&marginals[node], &mut share);
+            }
+            share
+        };
+        (0..self.tree.nodes.len()).map(of_node).collect()
+    }
+
     /// From conditional tables to marginals; `separators` is overwritten.
     fn descend(&self, mut tables: Vec<Vec<f64>>, mut separators: Vec<Vec<f64>>) -> Beliefs {
         for root in separators.iter_mut().take(1) {

@@ -47,9 +47,8 @@ pub(crate) struct Fitted {
     pub(crate) walk: Walk,
     pub(crate) beliefs: Beliefs,
     /// The sum of squared residuals in standard deviations: 2·f.
+    #[cfg(test)]
     pub(crate) chi_squared: f64,
-    /// How many steps were made.
-    pub(crate) steps: usize,
 }
 
 /// Potentials that survive from call to call; see the module text.
@@ -104,8 +103,12 @@ impl Estimator {
         }
         self.step = Some(descent.step);
         self.potentials = descent.here.potentials;
-        let (beliefs, chi_squared) = (descent.here.beliefs, 2.0 * descent.here.loss);
-        Ok(Fitted { beliefs, chi_squared, steps, walk })
+        Ok(Fitted {
+            #[cfg(test)]
+            chi_squared: 2.0 * descent.here.loss,
+            beliefs: descent.here.beliefs,
+            walk,
+        })
     }
 }
 
@@ -268,4 +271,96 @@ fn settled(history: &[f64], tolerance: f64) -> bool {
     let Some(earlier) = history.len().checked_sub(1 + WINDOW).map(|place| history[place]) else { return false };
     let now = history[history.len() - 1];
     earlier - now <= tolerance * earlier
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beliefs::tests::{brute_force, marginal, models};
+    use proptest::prelude::*;
+
+    const EXACT: Effort = Effort { steps: 20_000, tolerance: 1e-13 };
+
+    /// Marginals of a law, measured without noise but with this deviation on paper.
+    fn observe(joint: &[f64], sets: &[ColumnSet], sizes: &[usize], rows: f64, variance: f64) -> Evidence {
+        let mut evidence = Evidence::default();
+        for set in sets {
+            let counts = marginal(joint, set, sizes).iter().map(|p| p * rows).collect();
+            evidence.add(set.clone(), counts, variance);
+        }
+        evidence
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        /// What was measured exactly is reproduced, and all marginals after estimation are those of brute force with the same potentials.
+        #[test]
+        fn estimates_agree_with_brute_force((sizes, sets) in models(1.5)) {
+            let joint = brute_force(&sets, &sizes);
+            let names: Vec<ColumnSet> = sets.iter().map(|(set, _)| set.clone()).collect();
+            let evidence = observe(&joint, &names, &sizes, 1000.0, 4.0);
+            let mut estimator = Estimator::new(sizes.clone(), vec![]);
+            let fitted = estimator.fit(&evidence, 1000.0, EXACT).unwrap();
+            prop_assert!(fitted.chi_squared < 1e-3, "{}", fitted.chi_squared);
+            let potentials: Vec<_> = evidence.observations().iter().map(|o| o.set.clone()).zip(estimator.potentials.clone()).collect();
+            let own = brute_force(&potentials, &sizes);
+            for set in ColumnSet::new(0..sizes.len()).subsets() {
+                let found = fitted.walk.marginal(&fitted.beliefs, &set, 1 << 20).unwrap();
+                for (found, expected) in found.iter().zip(marginal(&own, &set, &sizes)) {
+                    prop_assert!((found - expected).abs() < 1e-10, "{set}: {found} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn independent_columns_and_one_pair_need_no_iteration() {
+        let sizes = [3, 4];
+        let joint = brute_force(&[(ColumnSet::new([0, 1]), (0..12).map(|i| f64::from(i * i % 7) / 3.0).collect())], &sizes);
+        for sets in [vec![ColumnSet::new([0]), ColumnSet::new([1])], vec![ColumnSet::new([0, 1])]] {
+            let evidence = observe(&joint, &sets, &sizes, 1e6, 1e-9);
+            let fitted = Estimator::new(sizes.to_vec(), vec![]).fit(&evidence, 1e6, Effort { steps: 0, tolerance: 0.0 }).unwrap();
+            for set in &sets {
+                let found = fitted.walk.marginal(&fitted.beliefs, set, 100).unwrap();
+                for (found, expected) in found.iter().zip(marginal(&joint, set, &sizes)) {
+                    assert!((found - expected).abs() < 1e-9, "{set}: {found} {expected}");
+                }
+            }
+        }
+    }
+
+    /// Two measurements of a column that disagree: the precise one counts a hundred times as much.
+    #[test]
+    fn precise_measurements_count_for_more() {
+        let mut evidence = Evidence::default();
+        evidence.add(ColumnSet::new([0]), vec![400.0, 600.0], 100.0);
+        evidence.add(ColumnSet::new([0, 1]), vec![250.0, 250.0, 250.0, 250.0], 0.5);
+        let fitted = Estimator::new(vec![2, 2], vec![]).fit(&evidence, 1000.0, EXACT).unwrap();
+        let found = fitted.walk.marginal(&fitted.beliefs, &ColumnSet::new([0]), 100).unwrap();
+        // The pair's sums have variance 1: (400/100 + 500/1)/(1/100 + 1) = 499.01.
+        assert!((found[0] * 1000.0 - 499.01).abs() < 0.02, "{found:?}");
+    }
+
+    #[test]
+    fn impossible_combinations_get_nothing_whatever_was_measured() {
+        let mut evidence = Evidence::default();
+        evidence.add(ColumnSet::new([0]), vec![500.0, 500.0], 1.0);
+        evidence.add(ColumnSet::new([0, 1]), vec![200.0, 300.0, 100.0, 400.0], 1.0);
+        let zeros = vec![(ColumnSet::new([0, 1]), vec![0.0, 0.0, f64::NEG_INFINITY, 0.0])];
+        let fitted = Estimator::new(vec![2, 2], zeros).fit(&evidence, 1000.0, EXACT).unwrap();
+        let found = fitted.walk.marginal(&fitted.beliefs, &ColumnSet::new([0, 1]), 100).unwrap();
+        assert_eq!(found[2], 0.0);
+        assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-12 && found[3] > 0.4);
+    }
+
+    /// Noisy counts below 0 are explained by nothing at all, not by a failure.
+    #[test]
+    fn negative_counts_are_explained_as_well_as_can_be() {
+        let mut evidence = Evidence::default();
+        evidence.add(ColumnSet::new([0]), vec![-50.0, 120.0, 30.0], 1.0);
+        let fitted = Estimator::new(vec![3], vec![]).fit(&evidence, 100.0, EXACT).unwrap();
+        let found = fitted.walk.marginal(&fitted.beliefs, &ColumnSet::new([0]), 10).unwrap();
+        // The nearest point of the simplex: 95 and 5, none below 0.
+        assert!(found[0] < 1e-6 && (found[1] - 0.95).abs() < 1e-3 && (found[2] - 0.05).abs() < 1e-3, "{found:?}");
+    }
 }
