@@ -17,6 +17,7 @@ mod selection;
 mod symmetric;
 mod table;
 mod truncated_discrete_laplace;
+mod weighted_selection;
 pub(crate) mod words;
 
 pub use bernoulli::Bernoulli;
@@ -25,4 +26,5 @@ pub use discrete_laplace::DiscreteLaplace;
 pub use probability::Probability;
 pub use selection::Selection;
 pub use truncated_discrete_laplace::TruncatedDiscreteLaplace;
+pub use weighted_selection::WeightedSelection;
 pub use words::Words;

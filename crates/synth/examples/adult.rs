@@ -28,17 +28,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for epsilon in arguments[2].split(',') {
         let guarantee = Guarantee::new(epsilon.parse()?, "1e-9".parse()?);
         let plan = match method {
-            "mst" => Plan::mst(&columns, Adjacency::AddRemove, guarantee, Zeros::none())?,
+            "mst" => Plan::mst(&columns, Adjacency::AddRemove, guarantee)?,
             _ => {
                 let ways = std::env::var("WAYS").ok().and_then(|x| x.parse().ok()).unwrap_or(2);
                 let cells = std::env::var("CELLS").ok().and_then(|x| x.parse().ok()).unwrap_or(1 << 20);
-                Plan::aim(&columns, Adjacency::AddRemove, guarantee, Zeros::none(), Marginals::all(&columns, ways)?, cells)?
+                if method == "mwem" { Plan::mwem(&columns, Adjacency::AddRemove, guarantee.epsilon, &Marginals::all(&columns, ways)?, cells)? } else { Plan::aim(&columns, Adjacency::AddRemove, guarantee, &Marginals::all(&columns, ways)?, cells)? }
             }
         };
         let (mut two, mut three, mut time) = (0.0, 0.0, 0.0);
         for _ in 0..seeds {
             let start = Instant::now();
-            let model = plan.fit(&table, &mut demur_noise::Entropy::from_os()?)?;
+            let model = plan.fit(&table, &mut demur_noise::Entropy::from_os()?, &mut |p| { if std::env::var("SHOW").is_ok() { eprintln!("{p:?}"); } std::ops::ControlFlow::Continue(()) })?.into_value();
             let t = start.elapsed().as_secs_f64();
             time += t;
             let tv = |ways| -> f64 {

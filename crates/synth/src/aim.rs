@@ -1,4 +1,27 @@
 //! AIM: select what the model gets most wrong, measure it, estimate anew, until the budget is spent.
+//!
+//! **Method** \[McKenna2022\].
+//!
+//! 1. Measure every column's counts with a third of the budget; group rare values ([`Compression`](crate::compression::Compression)). Every marginal is
+//!    made of columns, so what is wrong about a column is wrong everywhere.
+//! 2. In each round: of all parts of the workload that the model can still take in, select one by the exponential mechanism with the score
+//!
+//!    ```text
+//!    w_r·(‖counts_r − expected_r‖₁ − √(2/π)·σ·cells_r)
+//!    ```
+//!
+//!    which is how much the model errs about r beyond what noise would make of it if it were measured now. Measure it with Gaussian noise σ, and estimate the law that
+//!    explains everything measured so far.
+//! 3. *Annealing.* If the estimate of r moved by no more than its noise, σ was too large for what is left to be learned: from now on a round
+//!    costs four times as much, with half the noise and twice the ε of the selection. What would be left for less than two rounds goes to the last one.
+//!
+//! *Size.* A set is a candidate only if the junction tree with it has at most the fraction of `max_cells` cells that has been spent of the budget. So the limit is
+//! never exceeded, and early rounds, with much noise, do not use it up.
+//!
+//! **Cost.** σ and ε of a round depend on noisy answers, so composition theorems for fixed parameters do not apply. A Gaussian filter does: as long as Σμ² of all
+//! looks stays within b on every path, the whole run is √b-Gaussian private, exactly as one Gaussian answer with μ² = b, however the parameters were
+//! chosen. b is the largest for the wanted (ε, δ) by the exact profile of Gaussian noise, and that one answer is what is charged. A selection with ε costs
+//! μ² = (2Φ⁻¹(e^(ε/2)/(1 + e^(ε/2))))² ≤ (π/8)·ε², because its loss lies in an interval of length ε; see docs/accounting-filters.md.
 
 use demur_accounting::{Filter, Measure, Rule};
 use demur_core::{Adjacency, Guarantee, PrivacyLoss};
@@ -8,12 +31,26 @@ use rayon::prelude::*;
 
 use crate::curator::{Candidate, Curator, Noise, moved};
 use crate::estimator::{Effort, Estimator, Fitted};
+use crate::evidence::Evidence;
 use crate::junction_tree::total_cells;
 use crate::model::Model;
-use crate::mst::{decimal, singles};
 use crate::progress::{Progress, Watch, tell};
-use crate::zeros::Zeros;
-use crate::{ColumnSet, Columns, SynthError, Marginals};
+use crate::singles::{decimal, singles};
+use crate::{ColumnSet, Columns, Marginals, SynthError, Zeros};
+
+/// The part of the budget for columns alone.
+pub(crate) const SINGLES: f64 = 1.0 / 3.0;
+/// The part of a round that goes to its selection.
+pub(crate) const SELECTION: f64 = 0.1;
+/// The first rounds are so small that this many of them could be made for each column.
+const ROUNDS_PER_COLUMN: f64 = 16.0;
+/// δ is divided by this for the difference between discrete and continuous noise.
+const DISCRETE: u32 = 10;
+/// How well the law is fitted after each round, and at the end.
+const ROUND: Effort = Effort { steps: 200, tolerance: 2e-2 };
+const FINAL: Effort = Effort { steps: 500, tolerance: 3e-3 };
+/// What is asked to be spent is this much below what may be spent: prices are rounded up.
+const ROUNDING: f64 = 1e-5;
 
 /// The parameters of a run; public, and fixed before a row is read.
 #[derive(Clone, Debug)]
@@ -21,31 +58,45 @@ pub(crate) struct Aim {
     pub(crate) filter: Filter,
     /// b: the most μ² that all looks may have together.
     budget: f64,
-    workload: Marginals,
-    pub(crate) max_cells: u64,
+    wanted: Vec<(ColumnSet, f64)>,
+    max_cells: u64,
 }
 
-/// Part of each round's μ² that goes to the selection.
-const SELECTION: f64 = 0.1;
-/// The first rounds are planned as if there were so many for each column.
-const ROUNDS_PER_COLUMN: f64 = 16.0;
-/// The part of δ set aside for discrete noise.
-const DISCRETE: i128 = 10;
+/// What one round may cost and what follows from it.
+struct Round {
+    share: f64,
+    noise: Noise,
+    epsilon: Rational,
+    /// What noise adds to ‖·‖₁ for each cell: E|N(0, σ²)| = √(2/π)·σ.
+    per_cell: f64,
+}
 
-fn env(name: &str, default: f64) -> f64 {
-    std::env::var(name).ok().and_then(|x| x.parse().ok()).unwrap_or(default)
+impl Round {
+    fn new(share: f64, adjacency: Adjacency) -> Self {
+        let noise = noise_for((1.0 - SELECTION) * share, adjacency);
+        // The price of a selection is at most (π/8)·ε².
+        let epsilon = decimal((SELECTION * share * 8.0 / std::f64::consts::PI).sqrt() * (1.0 - ROUNDING));
+        let per_cell = (noise.variance() * 2.0 / std::f64::consts::PI).sqrt();
+        Self { share, noise, epsilon, per_cell }
+    }
 }
 
 impl Aim {
-    pub(crate) fn plan(guarantee: Guarantee, workload: Marginals, max_cells: u64) -> Result<(Self, PrivacyLoss), SynthError> {
+    /// The largest budget for the guarantee, and the loss of using it up.
+    pub(crate) fn plan(
+        guarantee: Guarantee,
+        marginals: &Marginals,
+        max_cells: u64,
+    ) -> Result<(Self, PrivacyLoss), SynthError> {
         let (epsilon, delta) = (guarantee.epsilon.exact(), guarantee.delta.exact());
-        let delta_for_losses = &delta / &Rational::new(DISCRETE, 1);
+        let delta_for_losses = &delta / &Rational::from(DISCRETE);
         let filter = Filter::new(Rule::Gaussian { epsilon, delta, delta_for_losses: delta_for_losses.clone() })?;
         let capacity = filter.capacity().values.into_iter().find(|(measure, _)| *measure == Measure::MuSquared);
-        let (_, budget) = capacity.ok_or_else(|| SynthError::ours("a Gaussian filter without a capacity"))?;
-        let loss = PrivacyLoss::Gaussian { variance: Rational::one(), l2_squared: budget.clone() };
-        let loss = loss.compose(PrivacyLoss::Approximate { epsilon: Rational::zero(), delta: delta_for_losses });
-        Ok((Self { filter, budget: budget.to_f64_down(), workload, max_cells }, loss))
+        let (_, budget) = capacity.ok_or_else(|| SynthError::ours("a Gaussian filter has no capacity"))?;
+        let gaussian = PrivacyLoss::Gaussian { variance: Rational::one(), l2_squared: budget.clone() };
+        let discrete = PrivacyLoss::Approximate { epsilon: Rational::zero(), delta: delta_for_losses };
+        let aim = Self { filter, budget: budget.to_f64_down(), wanted: marginals.candidates(), max_cells };
+        Ok((aim, gaussian.compose(discrete)))
     }
 
     pub(crate) fn run<W: Words>(
@@ -55,90 +106,104 @@ impl Aim {
         curator: &mut Curator<'_, W>,
         watch: &mut Watch<'_>,
     ) -> Result<Model, SynthError> {
-        let adjacency = curator.adjacency();
-        let rounds = env("ROUNDS", ROUNDS_PER_COLUMN) * columns.len() as f64;
-        let sel = env("SEL", SELECTION);
-        let share = self.budget / rounds;
-        let mut spent = 0.0;
-        let init = env("INIT", 1.0);
-        let one = noise_for((1.0 - sel) * share * init, adjacency);
+        let one = noise_for(SINGLES * self.budget / columns.len() as f64, curator.adjacency());
         let (compression, mut evidence) = singles(columns, zeros, curator, &one, watch)?;
-        spent += (1.0 - sel) * share * init * columns.len() as f64;
         let sizes = compression.sizes.clone();
         let mut estimator = Estimator::new(sizes.clone(), zeros.potentials(&sizes));
-        let round_effort = Effort { steps: env("STEPS", 60.0) as usize, tolerance: env("TOL", 1e-3) };
         let mut rows = curator.public_rows().unwrap_or(evidence.total());
-        let mut fitted = estimator.fit(&evidence, rows, round_effort)?;
-        let wanted: Vec<(ColumnSet, f64)> = self.workload.candidates();
-        let mut share = share;
-        let mut round = 0;
-        let start = std::time::Instant::now();
-        loop {
-            round += 1;
+        let mut fitted = estimator.fit(&evidence, rows, ROUND)?;
+
+        let mut spent = SINGLES * self.budget;
+        let mut share = (self.budget - spent) / (ROUNDS_PER_COLUMN * columns.len() as f64);
+        for number in 1.. {
             let left = self.budget - spent;
             let last = left < 2.0 * share;
-            if last {
-                share = left * (1.0 - 1e-9);
+            let round = Round::new(if last { left } else { share }, curator.adjacency());
+            let room = (self.max_cells as f64 * ((spent + round.share) / self.budget).min(1.0)) as u64;
+            let open = self.open(&fitted, &estimator, &evidence, &round, room, curator);
+            let candidates = candidates(&open, &fitted, &round, rows)?;
+            if candidates.is_empty() {
+                break;
             }
-            if share <= 0.0 { break; }
-            let noise = noise_for((1.0 - sel) * share, adjacency);
-            let epsilon = selection_for(sel * share);
-            let deviation = noise.variance().sqrt() * (2.0 / std::f64::consts::PI).sqrt();
-            let sets: Vec<ColumnSet> = estimator.sets(&evidence).cloned().collect();
-            let room = (self.max_cells as f64 * (spent + share) / self.budget) as u64;
-            let fits = |set: &ColumnSet| {
-                fitted.walk.tree.home(set, &sizes).is_some() || {
-                    let mut sets = sets.clone();
-                    sets.push(set.clone());
-                    total_cells(&sets, &sizes) <= room
-                }
-            };
-            let open: Vec<&(ColumnSet, f64)> = wanted.par_iter().filter(|(set, _)| set.cells(&sizes) <= room && fits(set)).collect();
-            let candidate = |(set, weight): &&(ColumnSet, f64)| {
-                let expected = expected(&fitted, set, rows)?;
-                let penalty = deviation * expected.len() as f64 * env("PEN", 1.0);
-                Ok(Candidate { set: set.clone(), expected, weight: *weight, penalty })
-            };
-            let candidates: Vec<Candidate> = open.par_iter().map(candidate).collect::<Result<_, SynthError>>()?;
-            if candidates.is_empty() { break; }
-            let chosen = curator.select(&epsilon, &candidates)?;
-            let Candidate { set, expected: before, .. } = &candidates[chosen];
-            let noisy = curator.measure(set, &noise)?;
-            evidence.add(set.clone(), noisy, noise.variance());
-            spent += share;
+            let chosen = curator.select(&round.epsilon, &candidates)?;
+            let Candidate { set, expected: before, penalty, .. } = &candidates[chosen];
+            evidence.add(set.clone(), curator.measure(set, &round.noise)?, round.noise.variance());
+            spent += round.share;
             rows = curator.public_rows().unwrap_or(evidence.total());
-            fitted = estimator.fit(&evidence, rows, round_effort)?;
-            let after = expected(&fitted, set, rows)?;
-            let change: f64 = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).sum();
-            if std::env::var("SHOW").is_ok() {
-                let cells: usize = evidence.observations().iter().map(|o| o.counts.len()).sum();
-                eprintln!("{round} {set} cells {} sigma {:.1} change {change:.0} against {:.0} spent {:.3} model {} chi2 {:.2} steps {} {:?}", before.len(), noise.variance().sqrt(), deviation * before.len() as f64, spent / self.budget, fitted.beliefs.marginals.iter().map(Vec::len).sum::<usize>(), 2.0 * fitted.loss / cells as f64, fitted.steps, start.elapsed());
+            fitted = estimator.fit(&evidence, rows, ROUND)?;
+            tell(watch, progress(number, spent / self.budget, set, penalty / rows / 2.0))?;
+            if last {
+                break;
             }
-            tell(watch, Progress { stage: "measuring marginals", step: round, steps: None, spent: spent / self.budget, set: Some(set.clone()), expected_error: None })?;
-            if last { break; }
-            if change <= deviation * before.len() as f64 {
+            let after = expected(&fitted, set, rows)?;
+            let change: f64 = before.iter().zip(&after).map(|(before, after)| (before - after).abs()).sum();
+            if change <= *penalty {
                 share *= 4.0;
             }
         }
-        let fitted = estimator.fit(&evidence, rows, Effort { steps: env("FINAL", 1000.0) as usize, tolerance: env("FTOL", 1e-4) })?;
-        if std::env::var("SHOW").is_ok() {
-                eprintln!("final steps {} loss {} {:?}", fitted.steps, fitted.loss, start.elapsed());
-        }
+        let fitted = estimator.fit(&evidence, rows, FINAL)?;
         Ok(Model { columns: columns.clone(), compression, walk: fitted.walk, beliefs: fitted.beliefs, rows })
+    }
+
+    /// What the model can still take in, and the budget can still pay for.
+    fn open<W: Words>(
+        &self,
+        fitted: &Fitted,
+        estimator: &Estimator,
+        evidence: &Evidence,
+        round: &Round,
+        room: u64,
+        curator: &Curator<'_, W>,
+    ) -> Vec<&(ColumnSet, f64)> {
+        let sizes = &fitted.walk.sizes;
+        let sets: Vec<ColumnSet> = estimator.sets(evidence).cloned().collect();
+        let fits = |set: &ColumnSet| {
+            fitted.walk.tree.home(set, sizes).is_some() || {
+                let with: Vec<ColumnSet> = sets.iter().chain([set]).cloned().collect();
+                total_cells(&with, sizes) <= room
+            }
+        };
+        let selection = PrivacyLoss::Exponential { epsilon: round.epsilon.clone() };
+        let mut most = room;
+        while most > 0 && !curator.affords(&[selection.clone(), round.noise.loss(most, curator.adjacency())]) {
+            most /= 2; // the δ of discrete noise grows with the number of cells
+        }
+        self.wanted.par_iter().filter(|(set, _)| set.cells(sizes) <= most && fits(set)).collect()
     }
 }
 
-fn expected(fitted: &Fitted, set: &ColumnSet, rows: f64) -> Result<Vec<f64>, SynthError> {
-    let shares = fitted.walk.marginal(&fitted.beliefs, set, 1 << 26)?;
-    Ok(shares.into_iter().map(|p| p * rows).collect())
+fn candidates(
+    open: &[&(ColumnSet, f64)],
+    fitted: &Fitted,
+    round: &Round,
+    rows: f64,
+) -> Result<Vec<Candidate>, SynthError> {
+    let candidate = |(set, weight): &&(ColumnSet, f64)| {
+        let expected = expected(fitted, set, rows)?;
+        let penalty = round.per_cell * expected.len() as f64;
+        Ok(Candidate { set: set.clone(), expected, weight: *weight, penalty })
+    };
+    open.par_iter().map(candidate).collect()
 }
 
-/// Gaussian noise that costs this μ².
+/// The counts that the law expects.
+pub(crate) fn expected(fitted: &Fitted, set: &ColumnSet, rows: f64) -> Result<Vec<f64>, SynthError> {
+    let shares = fitted.walk.marginal(&fitted.beliefs, set, crate::MAX_QUERY_CELLS)?;
+    Ok(shares.into_iter().map(|share| share * rows).collect())
+}
+
+/// Gaussian noise that costs a little less than this μ².
 fn noise_for(mu_squared: f64, adjacency: Adjacency) -> Noise {
-    Noise::Gaussian { variance: decimal(f64::from(moved(adjacency)) / mu_squared * (1.0 + 1e-5)) }
+    Noise::Gaussian { variance: decimal(f64::from(moved(adjacency)) / mu_squared * (1.0 + ROUNDING)) }
 }
 
-/// ε of a selection that costs no more than this μ²: the price is at most (π/8)·ε².
-fn selection_for(mu_squared: f64) -> Rational {
-    decimal((mu_squared * 8.0 / std::f64::consts::PI).sqrt() * (1.0 - 1e-9))
+fn progress(step: usize, spent: f64, set: &ColumnSet, error: f64) -> Progress {
+    Progress {
+        stage: "measuring marginals",
+        step,
+        steps: None,
+        spent: spent.min(1.0),
+        set: Some(set.clone()),
+        expected_error: Some(error),
+    }
 }

@@ -19,6 +19,9 @@ use crate::exponential::exponentials;
 use crate::junction_tree::JunctionTree;
 use crate::runs::Runs;
 
+/// Below so many cells one core is done before others have begun.
+const WORTH_SHARING: usize = 1 << 13;
+
 /// A junction tree with what is needed to walk it again and again.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
@@ -59,14 +62,19 @@ impl Walk {
 
     /// The law with the log-potentials that `fill` adds up for each clique, starting from 0.
     ///
-    /// None when no record has a weight above 0.
-    pub(crate) fn calibrate(&self, fill: impl Fn(usize, &mut [f64]) + Sync) -> Option<Beliefs> {
+    /// None when no record has a weight above 0. Tables of `spare` are used again: fresh memory is slow.
+    pub(crate) fn calibrate(
+        &self,
+        spare: Option<Beliefs>,
+        fill: impl Fn(usize, &mut [f64]) + Sync,
+    ) -> Option<Beliefs> {
         let nodes = self.tree.nodes.len();
-        let mut tables: Vec<Vec<f64>> = vec![vec![]; nodes];
+        let mut tables: Vec<Vec<f64>> = spare.map_or_else(|| vec![vec![]; nodes], |spare| spare.marginals);
         let mut messages: Vec<Vec<f64>> = vec![vec![]; nodes];
         for level in self.tree.levels.iter().rev() {
-            let up = |&node: &usize| {
-                let mut table = vec![0.0; self.cells(node)];
+            let up = |(node, mut table): (usize, Vec<f64>)| {
+                table.clear();
+                table.resize(self.cells(node), 0.0);
                 fill(node, &mut table);
                 for &child in &self.tree.nodes[node].children {
                     if let Some(runs) = &self.above[child] {
@@ -76,18 +84,24 @@ impl Walk {
                 let message = self.condition(node, &mut table);
                 (node, table, message)
             };
-            let done: Vec<_> = if level.len() > 1 {
-                level.par_iter().map(up).collect()
+            let work: Vec<_> = level.iter().map(|&node| (node, std::mem::take(&mut tables[node]))).collect();
+            let done: Vec<_> = if self.is_wide(level) {
+                work.into_par_iter().map(up).collect()
             } else {
-                level.iter().map(up).collect()
+                work.into_iter().map(up).collect()
             };
             for (node, table, message) in done {
                 tables[node] = table;
                 messages[node] = message;
             }
         }
-        let possible = messages.first().and_then(|root| root.first()).is_some_and(|&ln| ln > f64::NEG_INFINITY);
-        possible.then(|| self.descend(tables, messages))
+        let log_total = messages.first().and_then(|root| root.first()).copied()?;
+        (log_total > f64::NEG_INFINITY).then(|| self.descend(tables, messages))
+    }
+
+    /// Whether there is enough work for several cores.
+    fn is_wide(&self, level: &[usize]) -> bool {
+        level.len() > 1 && level.iter().map(|&node| self.cells(node)).sum::<usize>() > WORTH_SHARING
     }
 
     /// Turns t into p(C | S) and returns the message.
@@ -105,6 +119,18 @@ impl Walk {
         let inverse: Vec<f64> = sums.iter().map(|&sum| if sum > 0.0 { 1.0 / sum } else { 0.0 }).collect();
         runs.spread(table, &inverse, |weight, inverse| weight * inverse);
         largest.iter().zip(&sums).map(|(&t, &sum)| t + sum.ln()).collect()
+    }
+
+    /// p(S) of every separator, from the marginals of the cliques.
+    pub(crate) fn separators(&self, marginals: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let of_node = |node: usize| {
+            let mut share = vec![1.0; self.tree.nodes[node].separator.cells(&self.sizes) as usize];
+            if node > 0 {
+                self.below[node].sum(&marginals[node], &mut share);
+            }
+            share
+        };
+        (0..self.tree.nodes.len()).map(of_node).collect()
     }
 
     /// From conditional tables to marginals; `separators` is overwritten.
@@ -126,7 +152,7 @@ impl Walk {
             let multiply = |(node, table, share): &mut (usize, Vec<f64>, Vec<f64>)| {
                 self.below[*node].spread(table, share, |conditional, share| conditional * share);
             };
-            if taken.len() > 1 { taken.par_iter_mut().for_each(multiply) } else { taken.iter_mut().for_each(multiply) }
+            if self.is_wide(level) { taken.par_iter_mut().for_each(multiply) } else { taken.iter_mut().for_each(multiply) }
             for (node, table, share) in taken {
                 tables[node] = table;
                 separators[node] = share;
@@ -164,7 +190,7 @@ pub(crate) mod tests {
     pub(crate) fn believe(sets: &[(ColumnSet, Vec<f64>)], sizes: &[usize]) -> (Walk, Option<Beliefs>) {
         let names: Vec<ColumnSet> = sets.iter().map(|(set, _)| set.clone()).collect();
         let walk = Walk::new(JunctionTree::new(&names, sizes), sizes.to_vec());
-        let beliefs = walk.calibrate(|node, table| {
+        let beliefs = walk.calibrate(None, |node, table| {
             for (set, potential) in sets {
                 if walk.tree.home(set, sizes) == Some(node) {
                     walk.runs(node, set).spread(table, potential, |t, theta| t + theta);

@@ -10,6 +10,9 @@ use crate::error::require;
 use crate::runs::Runs;
 use crate::{ColumnSet, SynthError};
 
+/// A step of more multiplications than this takes minutes.
+const MOST_WORK: u64 = 1 << 36;
+
 /// A dense table over some columns.
 struct Dense {
     set: ColumnSet,
@@ -99,16 +102,60 @@ impl Walk {
         }
         // One table from below after the other, each time keeping what is still needed.
         for (place, message) in from_below.iter().enumerate() {
-            let whole = own.set.union(&message.set);
-            check_cells(&whole, &self.sizes, limit)?;
-            let mut values = vec![1.0; whole.cells(&self.sizes) as usize];
-            Runs::new(&whole, &own.set, &self.sizes).spread(&mut values, &own.values, |_, p| p);
-            Runs::new(&whole, &message.set, &self.sizes).spread(&mut values, &message.values, |a, b| a * b);
             let later = from_below[place + 1..].iter().fold(up.union(asked), |set, next| set.union(&next.set));
-            own = reduce(Dense { set: whole, values }, &later, &self.sizes);
+            own = contract(&own, message, &later, &self.sizes, limit)?;
         }
         Ok(reduce(own, &up.union(asked), &self.sizes))
     }
+}
+
+/// The product of two tables, summed over what is not in `keep`; the product itself is never stored.
+fn contract(own: &Dense, message: &Dense, keep: &ColumnSet, sizes: &[usize], limit: u64) -> Result<Dense, SynthError> {
+    let shared = message.set.intersection(&own.set);
+    let carried = message.set.difference(&own.set);
+    let kept = own.set.intersection(keep);
+    let result = kept.union(&carried);
+    check_cells(&result, sizes, limit)?;
+    check_work(own.values.len() as u64, carried.cells(sizes))?;
+    let over_shared = Runs::new(&own.set, &shared, sizes);
+    let over_kept = Runs::new(&own.set, &kept, sizes);
+    let (from_shared, from_carried) = (offsets(&message.set, &shared, sizes), offsets(&message.set, &carried, sizes));
+    let (to_kept, to_carried) = (offsets(&result, &kept, sizes), offsets(&result, &carried, sizes));
+    let mut values = vec![0.0; result.cells(sizes) as usize];
+    let mut sums = vec![0.0; to_kept.len()];
+    for (from, to) in from_carried.iter().zip(&to_carried) {
+        let slice: Vec<f64> = from_shared.iter().map(|shared| message.values[shared + from]).collect();
+        let mut product = own.values.clone();
+        over_shared.spread(&mut product, &slice, |a, b| a * b);
+        over_kept.sum(&product, &mut sums);
+        for (kept, &sum) in to_kept.iter().zip(&sums) {
+            values[kept + to] = sum;
+        }
+    }
+    Ok(Dense { set: result, values })
+}
+
+/// For every cell over the small set, its place in a table over the large one where all other columns are 0.
+fn offsets(large: &ColumnSet, small: &ColumnSet, sizes: &[usize]) -> Vec<usize> {
+    let mut offsets = vec![0];
+    for column in large.iter() {
+        let (size, kept) = (sizes[column], small.contains(column));
+        if kept {
+            offsets = offsets.iter().flat_map(|&at| (0..size).map(move |value| at * size + value)).collect();
+        } else {
+            offsets.iter_mut().for_each(|at| *at *= size);
+        }
+    }
+    offsets
+}
+
+fn check_work(cells: u64, times: u64) -> Result<(), SynthError> {
+    let work = cells.saturating_mul(times);
+    require(work <= MOST_WORK, "synth.query.too-long", || {
+        format!(
+            "this marginal needs {work} multiplications, but at most {MOST_WORK} are allowed; ask for fewer columns"
+        )
+    })
 }
 
 /// Sums out all columns that are not in `keep`.

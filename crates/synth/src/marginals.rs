@@ -60,6 +60,11 @@ impl Marginals {
         Self::new(columns, sets.into_iter().map(|set| (set, 1.0)))
     }
 
+    /// Refuses columns for which it was not made.
+    pub(crate) fn check(&self, columns: &Columns) -> Result<(), SynthError> {
+        self.0.keys().try_for_each(|set| columns.check(set))
+    }
+
     /// The sets and their weights.
     pub fn sets(&self) -> impl Iterator<Item = (&ColumnSet, f64)> {
         self.0.iter().map(|(set, &weight)| (set, weight))

@@ -5,7 +5,6 @@
 use crate::beliefs::{Beliefs, Walk};
 use crate::compression::Compression;
 use crate::error::require;
-use crate::runs::Runs;
 use crate::{ColumnSet, Columns, SynthError};
 
 /// Tables of more cells than this are not made when a model is asked.
@@ -76,14 +75,5 @@ impl Model {
             map.iter().zip(shares).flat_map(value).collect::<Vec<f64>>()
         };
         table.chunks_exact(inner * now[column]).flat_map(block).collect()
-    }
-
-    /// The separator's share for every cell of a clique, to condition on it.
-    pub(crate) fn conditional(&self, node: usize) -> Vec<f64> {
-        let mut table = self.beliefs.marginals[node].clone();
-        let place = &self.walk.tree.nodes[node];
-        let runs = Runs::new(&place.clique, &place.separator, &self.walk.sizes);
-        runs.spread(&mut table, &self.beliefs.separators[node], |p, s| if s > 0.0 { p / s } else { 0.0 });
-        table
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! **Method** \[McKenna2021\].
 //!
-//! 1. Measure every column's counts; group rare values ([`Compression`]).
+//! 1. Measure every column's counts; group rare values ([`Compression`](crate::compression::Compression)).
 //! 2. d − 1 times: of all pairs that connect two trees of the forest so far, select one by the exponential mechanism, with the
 //!    score ‖counts − what independent columns would have‖₁.
 //! 3. Measure the counts of each selected pair.
@@ -16,14 +16,14 @@ use demur_core::{Adjacency, Guarantee, PrivacyLoss};
 use demur_exact::Rational;
 use demur_noise::Words;
 
-use crate::compression::Compression;
+use crate::aim::expected;
 use crate::curator::{Candidate, Curator, Noise, moved};
 use crate::estimator::{Effort, Estimator};
-use crate::evidence::{Evidence, Observation};
+use crate::evidence::Evidence;
 use crate::model::Model;
 use crate::progress::{Progress, Watch, tell};
-use crate::zeros::Zeros;
-use crate::{ColumnSet, Columns, SynthError};
+use crate::singles::{decimal, singles};
+use crate::{ColumnSet, Columns, SynthError, Zeros};
 
 /// The parameters of a run; public, and fixed before a row is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub(crate) struct Mst {
     pub(crate) singles: Noise,
     pub(crate) selection: Rational,
     pub(crate) pairs: Noise,
+    /// A pair with more cells is never measured.
+    most_cells: u64,
 }
 
 impl Mst {
@@ -41,7 +43,7 @@ impl Mst {
         guarantee: Guarantee,
     ) -> Result<(Self, PrivacyLoss), SynthError> {
         let target = Target { epsilon: guarantee.epsilon.exact(), delta: guarantee.delta.exact() };
-        let rough = Self::nominal(columns, adjacency);
+        let rough = Self::nominal(columns, adjacency, guarantee.delta.value());
         // The step of the noise depends on how much noise there is: find the noise once roughly, then exactly.
         let factor = calibrate_mixture(&rough.continuous(columns, adjacency), &target)?.value;
         let mut plan = rough.noisier(factor);
@@ -63,12 +65,14 @@ impl Mst {
     }
 
     /// A third of ρ = 1/2 for each stage.
-    fn nominal(columns: &Columns, adjacency: Adjacency) -> Self {
+    fn nominal(columns: &Columns, adjacency: Adjacency, delta: f64) -> Self {
         let (d, s) = (columns.len() as u32, moved(adjacency));
         let variance = |uses: u32| Noise::Gaussian { variance: Rational::from(3 * s * uses.max(1)) };
         // ρ of one selection is ε²/8 = 1/(6·(d − 1)).
         let epsilon = (8.0 / (6.0 * f64::from(d.saturating_sub(1).max(1)))).sqrt();
-        Self { singles: variance(d), selection: decimal(epsilon), pairs: variance(d.saturating_sub(1)) }
+        // Discrete noise costs a δ of 2·10⁻¹⁸ per cell; all pairs together shall use at most a tenth.
+        let most_cells = MOST_CELLS.min((delta / (2e-17 * f64::from(d))) as u64).max(1);
+        Self { singles: variance(d), selection: decimal(epsilon), pairs: variance(d.saturating_sub(1)), most_cells }
     }
 
     fn noisier(&self, factor: f64) -> Self {
@@ -80,7 +84,7 @@ impl Mst {
             Noise::Laplace { scale } => Noise::Laplace { scale: scale * &factor },
         };
         let selection = decimal((&self.selection / &factor).to_f64());
-        Self { singles: scale(&self.singles), selection, pairs: scale(&self.pairs) }
+        Self { singles: scale(&self.singles), selection, pairs: scale(&self.pairs), most_cells: self.most_cells }
     }
 
     /// As if noise were continuous.
@@ -97,7 +101,7 @@ impl Mst {
         let mut sizes = columns.sizes();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         let single = sizes.first().map_or(1, |&size| size as u64);
-        let pair = single.saturating_mul(sizes.get(1).map_or(1, |&size| size as u64)).min(MOST_CELLS);
+        let pair = single.saturating_mul(sizes.get(1).map_or(1, |&size| size as u64)).min(self.most_cells);
         self.composed(columns, self.singles.loss(single, adjacency), self.pairs.loss(pair, adjacency))
     }
 
@@ -129,10 +133,9 @@ impl Mst {
         let mut trees: Vec<usize> = (0..d).collect();
         let mut pairs = vec![];
         for round in 1..d {
-            let open: Vec<ColumnSet> = open_pairs(&trees, &sizes);
+            let open: Vec<ColumnSet> = open_pairs(&trees, &sizes, self.most_cells);
             let candidate = |set: &ColumnSet| {
-                let shares = alone.walk.marginal(&alone.beliefs, set, MOST_CELLS)?;
-                let expected = shares.iter().map(|p| p * rows).collect();
+                let expected = expected(&alone, set, rows)?;
                 Ok(Candidate { set: set.clone(), expected, weight: 1.0, penalty: 0.0 })
             };
             let candidates: Vec<Candidate> = open.iter().map(candidate).collect::<Result<_, SynthError>>()?;
@@ -162,41 +165,16 @@ const ROUND: Effort = Effort { steps: 300, tolerance: 1e-6 };
 /// Steps at the end.
 const FINAL: Effort = Effort { steps: 3000, tolerance: 1e-5 };
 
-/// Measures every column alone and groups rare values.
-pub(crate) fn singles<W: Words>(
-    columns: &Columns,
-    zeros: &Zeros,
-    curator: &mut Curator<'_, W>,
-    noise: &Noise,
-    watch: &mut Watch<'_>,
-) -> Result<(Compression, Evidence), SynthError> {
-    let mut seen = vec![];
-    for place in 0..columns.len() {
-        let set = ColumnSet::new([place]);
-        let counts = curator.measure(&set, noise)?;
-        let precisions = vec![1.0 / noise.variance(); counts.len()];
-        seen.push(Observation { set: set.clone(), counts, precisions });
-        tell(watch, progress("measuring columns", place + 1, columns.len(), 0.0, &set))?;
-    }
-    let compression = Compression::new(columns, &seen, &zeros.columns());
-    curator.rename(columns.resized(&compression.sizes), &compression.maps);
-    let mut evidence = Evidence::default();
-    for one in &seen {
-        evidence.add_observation(compression.observation(one));
-    }
-    Ok((compression, evidence))
-}
-
 fn progress(stage: &'static str, step: usize, steps: usize, spent: f64, set: &ColumnSet) -> Progress {
     Progress { stage, step, steps: Some(steps), spent, set: Some(set.clone()), expected_error: None }
 }
 
 /// Pairs of columns in different trees that are small enough to be measured.
-fn open_pairs(trees: &[usize], sizes: &[usize]) -> Vec<ColumnSet> {
+fn open_pairs(trees: &[usize], sizes: &[usize], most_cells: u64) -> Vec<ColumnSet> {
     let d = trees.len();
     let pairs = (0..d).flat_map(|a| (a + 1..d).map(move |b| (a, b)));
     let open = pairs.filter(|&(a, b)| trees[a] != trees[b]).map(|(a, b)| ColumnSet::new([a, b]));
-    open.filter(|pair| pair.cells(sizes) <= MOST_CELLS).collect()
+    open.filter(|pair| pair.cells(sizes) <= most_cells).collect()
 }
 
 fn merge(trees: &mut [usize], pair: &ColumnSet) {
@@ -206,9 +184,4 @@ fn merge(trees: &mut [usize], pair: &ColumnSet) {
             *tree = names[0];
         }
     }
-}
-
-/// The shortest decimal of a double, exactly.
-pub(crate) fn decimal(value: f64) -> Rational {
-    format!("{value:?}").parse().unwrap_or_else(|_| Rational::one())
 }

@@ -45,11 +45,6 @@ impl Table {
         &self.columns
     }
 
-    /// The values of one column; private.
-    pub(crate) fn column(&self, place: usize) -> &[u32] {
-        &self.codes[place]
-    }
-
     /// How many rows there are; private unless neighbours replace a row.
     pub(crate) fn rows(&self) -> usize {
         self.rows
