@@ -131,9 +131,9 @@ impl<'a, W: Words> Curator<'a, W> {
         self.adjacency
     }
 
-    /// How many rows there are, where that is public.
+    /// How many rows there are, where that is public; at least 1, so that shares have a meaning.
     pub(crate) fn public_rows(&self) -> Option<f64> {
-        (self.adjacency == Adjacency::Replace).then(|| self.table.rows() as f64)
+        (self.adjacency == Adjacency::Replace).then(|| self.table.rows().max(1) as f64)
     }
 
     /// Whether these could be paid together.

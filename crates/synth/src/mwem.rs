@@ -63,7 +63,9 @@ impl Mwem {
         watch: &mut Watch<'_>,
     ) -> Result<Model, SynthError> {
         let adjacency = curator.adjacency();
-        let third = &self.epsilon / &Rational::from(3u32);
+        // Prices are rounded up: what is asked for is a millionth below what is there.
+        let whole = &self.epsilon * &Rational::new(999_999, 1_000_000);
+        let third = &whole / &Rational::from(3u32);
         let one = laplace(&(&third / &Rational::from(columns.len() as u64)), adjacency);
         let (compression, mut evidence) = singles(columns, zeros, curator, &one, watch)?;
         let sizes = compression.sizes.clone();
@@ -71,7 +73,7 @@ impl Mwem {
         let mut rows = curator.public_rows().unwrap_or(evidence.total());
         let mut fitted = estimator.fit(&evidence, rows, ROUND)?;
 
-        let left = &self.epsilon - &third;
+        let left = &whole - &third;
         let rounds = self.rounds(rows, left.to_f64(), &sizes, adjacency);
         let half = &(&left / &Rational::from(rounds as u64)) * &Rational::new(1, 2);
         let noise = laplace(&half, adjacency);
