@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "demur-tally",
         ],
     ),
+    ("demur-synth", &["demur-accounting", "demur-core", "demur-exact", "demur-noise"]),
     (
         "demur",
         &[

@@ -36,6 +36,6 @@ pub use mechanism::{
 };
 pub use noise_error::NoiseError;
 pub use sampler::{
-    Bernoulli, DiscreteGaussian, DiscreteLaplace, Probability, Selection, TruncatedDiscreteLaplace, WeightedSelection,
-    Words,
+    Bernoulli, DiscreteGaussian, DiscreteLaplace, Probability, Selection, TruncatedDiscreteLaplace,
+    WeightedSelection, Words,
 };

@@ -90,8 +90,10 @@ impl Aim {
     ) -> Result<(Self, PrivacyLoss), SynthError> {
         let (epsilon, delta) = (guarantee.epsilon.exact(), guarantee.delta.exact());
         let delta_for_losses = &delta / &Rational::from(DISCRETE);
-        let filter = Filter::new(Rule::Gaussian { epsilon, delta, delta_for_losses: delta_for_losses.clone() })?;
-        let capacity = filter.capacity().values.into_iter().find(|(measure, _)| *measure == Measure::MuSquared);
+        let filter =
+            Filter::new(Rule::Gaussian { epsilon, delta, delta_for_losses: delta_for_losses.clone() })?;
+        let capacity =
+            filter.capacity().values.into_iter().find(|(measure, _)| *measure == Measure::MuSquared);
         let (_, budget) = capacity.ok_or_else(|| SynthError::ours("a Gaussian filter has no capacity"))?;
         let gaussian = PrivacyLoss::Gaussian { variance: Rational::one(), l2_squared: budget.clone() };
         let discrete = PrivacyLoss::Approximate { epsilon: Rational::zero(), delta: delta_for_losses };
@@ -165,7 +167,8 @@ impl Aim {
         };
         let selection = PrivacyLoss::Exponential { epsilon: round.epsilon.clone() };
         let mut most = room;
-        while most > 0 && !curator.affords(&[selection.clone(), round.noise.loss(most, curator.adjacency())]) {
+        while most > 0 && !curator.affords(&[selection.clone(), round.noise.loss(most, curator.adjacency())])
+        {
             most /= 2; // the δ of discrete noise grows with the number of cells
         }
         self.wanted.par_iter().filter(|(set, _)| set.cells(sizes) <= most && fits(set)).collect()

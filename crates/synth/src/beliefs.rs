@@ -147,12 +147,19 @@ impl Walk {
                 share
             };
             let shares: Vec<Vec<f64>> = level.iter().map(down).collect();
-            let mut taken: Vec<(usize, Vec<f64>, Vec<f64>)> =
-                level.iter().zip(shares).map(|(&node, share)| (node, std::mem::take(&mut tables[node]), share)).collect();
+            let mut taken: Vec<(usize, Vec<f64>, Vec<f64>)> = level
+                .iter()
+                .zip(shares)
+                .map(|(&node, share)| (node, std::mem::take(&mut tables[node]), share))
+                .collect();
             let multiply = |(node, table, share): &mut (usize, Vec<f64>, Vec<f64>)| {
                 self.below[*node].spread(table, share, |conditional, share| conditional * share);
             };
-            if self.is_wide(level) { taken.par_iter_mut().for_each(multiply) } else { taken.iter_mut().for_each(multiply) }
+            if self.is_wide(level) {
+                taken.par_iter_mut().for_each(multiply)
+            } else {
+                taken.iter_mut().for_each(multiply)
+            }
             for (node, table, share) in taken {
                 tables[node] = table;
                 separators[node] = share;
@@ -259,7 +266,8 @@ pub(crate) mod tests {
     #[test]
     fn a_contradiction_is_noticed() {
         let never = f64::NEG_INFINITY;
-        let sets = [(ColumnSet::new([0]), vec![never, 0.0]), (ColumnSet::new([0, 1]), vec![0.0, 0.0, never, never])];
+        let sets =
+            [(ColumnSet::new([0]), vec![never, 0.0]), (ColumnSet::new([0, 1]), vec![0.0, 0.0, never, never])];
         assert!(believe(&sets, &[2, 2]).1.is_none());
     }
 }

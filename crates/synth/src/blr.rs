@@ -67,17 +67,26 @@ impl Blr {
     /// For these queries, publishing `size` records at a cost of ε.
     pub fn new(workload: Workload, size: u64, epsilon: Epsilon) -> Result<Self, SynthError> {
         let domain = workload.domain().clone();
-        require(size > 0, "synth.blr.size", || "a synthetic dataset must have at least 1 record, but 0 were asked for".into())?;
-        let states = states(size, domain.size());
-        require(states.as_ref().is_some_and(|states| *states <= UBig::from(MAX_STATES)), "synth.blr.states", || {
-            let count = states.map_or_else(|| "more than 10^1000".to_owned(), |states| states.to_string());
-            format!(
-                "there are {count} multisets of {size} records over {} different ones, but at most {MAX_STATES} can be walked; \
-                 ask for fewer records, or use MWEM or AIM",
-                domain.size()
-            )
+        require(size > 0, "synth.blr.size", || {
+            "a synthetic dataset must have at least 1 record, but 0 were asked for".into()
         })?;
-        require(!workload.queries().is_empty(), "synth.blr.queries", || "there must be at least 1 query, but there is none".into())?;
+        let states = states(size, domain.size());
+        require(
+            states.as_ref().is_some_and(|states| *states <= UBig::from(MAX_STATES)),
+            "synth.blr.states",
+            || {
+                let count =
+                    states.map_or_else(|| "more than 10^1000".to_owned(), |states| states.to_string());
+                format!(
+                    "there are {count} multisets of {size} records over {} different ones, but at most {MAX_STATES} can be walked; \
+                 ask for fewer records, or use MWEM or AIM",
+                    domain.size()
+                )
+            },
+        )?;
+        require(!workload.queries().is_empty(), "synth.blr.queries", || {
+            "there must be at least 1 query, but there is none".into()
+        })?;
         let denominator = common_denominator(&workload)?;
         let times = Rational::from(denominator);
         let whole = |weight: &Rational| i64::try_from((weight * &times).floor()).unwrap_or(0);

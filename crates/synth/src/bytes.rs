@@ -67,7 +67,9 @@ impl Model {
         let mut reader = Reader { left: &bytes[MAGIC.len()..] };
         let version = reader.number()?;
         require(version == VERSION, "synth.model.version", || {
-            format!("this model has format {version}, but this version of demur reads format {VERSION}; use another version")
+            format!(
+                "this model has format {version}, but this version of demur reads format {VERSION}; use another version"
+            )
         })?;
         let stored = Reader { left: &bytes[body..] }.number()?;
         if checksum(&bytes[..body]) != stored {
@@ -83,11 +85,16 @@ fn put(bytes: &mut Vec<u8>, number: u64) {
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 fn damaged(how: &str) -> SynthError {
-    SynthError::new("synth.model.damaged", format!("these bytes are not a whole model: {how}; save or copy it again"))
+    SynthError::new(
+        "synth.model.damaged",
+        format!("these bytes are not a whole model: {how}; save or copy it again"),
+    )
 }
 
 struct Reader<'a> {
@@ -128,7 +135,8 @@ impl Reader<'_> {
         let (mut maps, mut shares, mut sizes) = (vec![], vec![], vec![]);
         for _ in 0..self.length(24)? {
             let length = self.length(1)?;
-            let name = std::str::from_utf8(self.take(length)?).map_err(|_| damaged("a name is no text"))?.to_owned();
+            let name =
+                std::str::from_utf8(self.take(length)?).map_err(|_| damaged("a name is no text"))?.to_owned();
             let (size, compressed) = (self.number()?, self.number()?);
             if compressed > size || compressed == 0 || size > crate::MAX_VALUES as u64 {
                 return Err(damaged("a column has an impossible size"));
@@ -195,7 +203,8 @@ fn tree(cliques: Vec<(ColumnSet, Vec<f64>)>, sizes: &[usize]) -> Result<(Walk, B
     let mut tables: std::collections::HashMap<ColumnSet, Vec<f64>> = cliques.into_iter().collect();
     let mut marginals = vec![];
     for node in &tree.nodes {
-        marginals.push(tables.remove(&node.clique).ok_or_else(|| damaged("its cliques are not those of a tree"))?);
+        marginals
+            .push(tables.remove(&node.clique).ok_or_else(|| damaged("its cliques are not those of a tree"))?);
     }
     if !tables.is_empty() {
         return Err(damaged("its cliques are not those of a tree"));
@@ -209,8 +218,8 @@ fn tree(cliques: Vec<(ColumnSet, Vec<f64>)>, sizes: &[usize]) -> Result<(Walk, B
 mod tests {
     use super::*;
     use crate::beliefs::tests::{believe, models};
-    use demur_testkit::Seeded;
     use demur_noise::Words;
+    use demur_testkit::Seeded;
     use proptest::prelude::*;
 
     fn model(sizes: &[usize], sets: &[(ColumnSet, Vec<f64>)]) -> Model {
@@ -227,7 +236,10 @@ mod tests {
     }
 
     fn example() -> Model {
-        let sets = [(ColumnSet::new([0, 1]), vec![0.5, 1.0, 0.0, -1.0]), (ColumnSet::new([1, 2]), vec![0.0, 2.0, 1.0, 0.3, 0.2, 0.1])];
+        let sets = [
+            (ColumnSet::new([0, 1]), vec![0.5, 1.0, 0.0, -1.0]),
+            (ColumnSet::new([1, 2]), vec![0.0, 2.0, 1.0, 0.3, 0.2, 0.1]),
+        ];
         model(&[2, 2, 3], &sets)
     }
 
@@ -255,7 +267,10 @@ mod tests {
             let mut changed = bytes.clone();
             changed[place] ^= 0x41;
             let error = Model::from_bytes(&changed).unwrap_err();
-            assert!(["synth.model.damaged", "synth.model.version"].contains(&error.code()), "{place}: {error}");
+            assert!(
+                ["synth.model.damaged", "synth.model.version"].contains(&error.code()),
+                "{place}: {error}"
+            );
         }
     }
 
@@ -286,6 +301,9 @@ mod tests {
         let mut bytes = example().to_bytes();
         bytes[12] = 2;
         let text = Model::from_bytes(&bytes).unwrap_err().to_string();
-        assert_eq!(text, "this model has format 2, but this version of demur reads format 1; use another version");
+        assert_eq!(
+            text,
+            "this model has format 2, but this version of demur reads format 1; use another version"
+        );
     }
 }

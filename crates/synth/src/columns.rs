@@ -211,10 +211,7 @@ mod tests {
         assert_eq!(code(vec![("a", MAX_VALUES + 1)]), "synth.columns.size");
         assert_eq!(code(vec![("a", 1), ("b", 2), ("a", 3)]), "synth.columns.name-twice");
         let columns = Columns::new([("a", 1), ("b", 2)]).unwrap();
-        assert_eq!(
-            columns.set(&["c"]).unwrap_err().to_string(),
-            "there is no column `c`; there are a, b"
-        );
+        assert_eq!(columns.set(&["c"]).unwrap_err().to_string(), "there is no column `c`; there are a, b");
         assert!(columns.check(&ColumnSet::new([2])).is_err());
     }
 

@@ -60,7 +60,9 @@ impl Compression {
         let likely: Vec<f64> =
             one.counts.iter().zip(&one.precisions).map(|(&y, w)| mean_above_zero(y, deviation(w))).collect();
         let total: f64 = likely.iter().zip(&rare).filter(|(_, rare)| **rare).map(|(likely, _)| likely).sum();
-        for (share, (likely, _)) in self.shares[column].iter_mut().zip(likely.iter().zip(&rare)).filter(|(_, (_, r))| **r) {
+        for (share, (likely, _)) in
+            self.shares[column].iter_mut().zip(likely.iter().zip(&rare)).filter(|(_, (_, r))| **r)
+        {
             *share = likely / total;
         }
         self.sizes[column] = frequent as usize + 1;

@@ -115,7 +115,12 @@ pub(crate) struct Curator<'a, W> {
 }
 
 impl<'a, W: Words> Curator<'a, W> {
-    pub(crate) fn new(table: &'a Table, adjacency: Adjacency, allowance: Allowance, words: &'a mut W) -> Self {
+    pub(crate) fn new(
+        table: &'a Table,
+        adjacency: Adjacency,
+        allowance: Allowance,
+        words: &'a mut W,
+    ) -> Self {
         Self {
             table: std::borrow::Cow::Borrowed(table),
             adjacency,
@@ -131,9 +136,9 @@ impl<'a, W: Words> Curator<'a, W> {
         self.adjacency
     }
 
-    /// How many rows there are, where that is public.
+    /// How many rows there are, where that is public; at least 1, so that shares have a meaning.
     pub(crate) fn public_rows(&self) -> Option<f64> {
-        (self.adjacency == Adjacency::Replace).then(|| self.table.rows() as f64)
+        (self.adjacency == Adjacency::Replace).then(|| self.table.rows().max(1) as f64)
     }
 
     /// Whether these could be paid together.
@@ -172,7 +177,11 @@ impl<'a, W: Words> Curator<'a, W> {
     }
 
     /// One of the candidates, by the exponential mechanism with this ε.
-    pub(crate) fn select(&mut self, epsilon: &Rational, candidates: &[Candidate]) -> Result<usize, SynthError> {
+    pub(crate) fn select(
+        &mut self,
+        epsilon: &Rational,
+        candidates: &[Candidate],
+    ) -> Result<usize, SynthError> {
         self.allowance.pay(&PrivacyLoss::Exponential { epsilon: epsilon.clone() })?;
         self.remember(candidates);
         let (table, remembered) = (&*self.table, &self.remembered);
@@ -181,7 +190,8 @@ impl<'a, W: Words> Curator<'a, W> {
             None => score(&table.counts(&candidate.set), candidate),
         };
         let scores: Vec<i64> = candidates.par_iter().map(score).collect();
-        let sensitivity = &Rational::from(moved(self.adjacency)) * &Rational::power_of_two(2 * i64::from(FRACTION_LOG2));
+        let sensitivity =
+            &Rational::from(moved(self.adjacency)) * &Rational::power_of_two(2 * i64::from(FRACTION_LOG2));
         #[cfg(test)]
         if let Some(said) = self.trace.selected(&scores, &sensitivity) {
             return Ok(said);
@@ -223,7 +233,9 @@ impl<'a, W: Words> Curator<'a, W> {
 fn score(counts: &[u32], candidate: &Candidate) -> i64 {
     let unit = f64::from(1u32 << FRACTION_LOG2);
     let fixed = |value: f64| (value.clamp(0.0, MOST_ROWS) * unit).round() as i64;
-    let distance = |(&count, &expected): (&u32, &f64)| ((i64::from(count) << FRACTION_LOG2) - fixed(expected)).unsigned_abs();
+    let distance = |(&count, &expected): (&u32, &f64)| {
+        ((i64::from(count) << FRACTION_LOG2) - fixed(expected)).unsigned_abs()
+    };
     let distances: i128 = counts.iter().zip(&candidate.expected).map(distance).map(i128::from).sum();
     let weight = (candidate.weight.clamp(0.0, 1.0) * unit).round() as i128;
     let score = weight * (distances - i128::from(fixed(candidate.penalty)));

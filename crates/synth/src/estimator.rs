@@ -73,7 +73,12 @@ impl Estimator {
     }
 
     /// The law that explains the evidence about `total` rows.
-    pub(crate) fn fit(&mut self, evidence: &Evidence, total: f64, effort: Effort) -> Result<Fitted, SynthError> {
+    pub(crate) fn fit(
+        &mut self,
+        evidence: &Evidence,
+        total: f64,
+        effort: Effort,
+    ) -> Result<Fitted, SynthError> {
         let sets: Vec<ColumnSet> = self.sets(evidence).cloned().collect();
         let walk = Walk::new(JunctionTree::new(&sets, &self.sizes), self.sizes.clone());
         let known = self.potentials.len();
@@ -236,7 +241,8 @@ impl<'a> Problem<'a> {
             }
         };
         let beliefs = self.walk.calibrate(spare, fill).ok_or_else(|| {
-            let text = "the combinations declared impossible leave no possible record; take some of them back";
+            let text =
+                "the combinations declared impossible leave no possible record; take some of them back";
             SynthError::new("synth.zeros.contradiction", text)
         })?;
         let mut gradients: Vec<Vec<f64>> = vec![vec![]; self.terms.len()];
@@ -268,7 +274,9 @@ fn combine(a: &[Vec<f64>], b: &[Vec<f64>], times: f64) -> Vec<Vec<f64>> {
 }
 
 fn settled(history: &[f64], tolerance: f64) -> bool {
-    let Some(earlier) = history.len().checked_sub(1 + WINDOW).map(|place| history[place]) else { return false };
+    let Some(earlier) = history.len().checked_sub(1 + WINDOW).map(|place| history[place]) else {
+        return false;
+    };
     let now = history[history.len() - 1];
     earlier - now <= tolerance * earlier
 }
@@ -316,10 +324,15 @@ mod tests {
     #[test]
     fn independent_columns_and_one_pair_need_no_iteration() {
         let sizes = [3, 4];
-        let joint = brute_force(&[(ColumnSet::new([0, 1]), (0..12).map(|i| f64::from(i * i % 7) / 3.0).collect())], &sizes);
+        let joint = brute_force(
+            &[(ColumnSet::new([0, 1]), (0..12).map(|i| f64::from(i * i % 7) / 3.0).collect())],
+            &sizes,
+        );
         for sets in [vec![ColumnSet::new([0]), ColumnSet::new([1])], vec![ColumnSet::new([0, 1])]] {
             let evidence = observe(&joint, &sets, &sizes, 1e6, 1e-9);
-            let fitted = Estimator::new(sizes.to_vec(), vec![]).fit(&evidence, 1e6, Effort { steps: 0, tolerance: 0.0 }).unwrap();
+            let fitted = Estimator::new(sizes.to_vec(), vec![])
+                .fit(&evidence, 1e6, Effort { steps: 0, tolerance: 0.0 })
+                .unwrap();
             for set in &sets {
                 let found = fitted.walk.marginal(&fitted.beliefs, set, 100).unwrap();
                 for (found, expected) in found.iter().zip(marginal(&joint, set, &sizes)) {
@@ -361,6 +374,9 @@ mod tests {
         let fitted = Estimator::new(vec![3], vec![]).fit(&evidence, 100.0, EXACT).unwrap();
         let found = fitted.walk.marginal(&fitted.beliefs, &ColumnSet::new([0]), 10).unwrap();
         // The nearest point of the simplex: 95 and 5, none below 0.
-        assert!(found[0] < 1e-6 && (found[1] - 0.95).abs() < 1e-3 && (found[2] - 0.05).abs() < 1e-3, "{found:?}");
+        assert!(
+            found[0] < 1e-6 && (found[1] - 0.95).abs() < 1e-3 && (found[2] - 0.05).abs() < 1e-3,
+            "{found:?}"
+        );
     }
 }

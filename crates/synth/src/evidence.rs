@@ -43,10 +43,6 @@ impl Evidence {
         &self.observations
     }
 
-    pub(crate) fn of(&self, set: &ColumnSet) -> Option<&Observation> {
-        self.observations.iter().find(|observation| observation.set == *set)
-    }
-
     /// The number of rows that the sums of all marginals suggest, each weighted by its precision; at least 1.
     pub(crate) fn total(&self) -> f64 {
         let (mut sum, mut weight) = (0.0, 0.0);
@@ -68,7 +64,7 @@ mod tests {
         let mut evidence = Evidence::default();
         evidence.add(ColumnSet::new([0]), vec![10.0, 20.0], 4.0);
         evidence.add(ColumnSet::new([0]), vec![16.0, 20.0], 2.0);
-        let known = evidence.of(&ColumnSet::new([0])).unwrap();
+        let known = &evidence.observations()[0];
         assert_eq!(known.counts, [14.0, 20.0]);
         assert_eq!(known.precisions, [0.75, 0.75]);
     }

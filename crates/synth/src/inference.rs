@@ -21,7 +21,12 @@ struct Dense {
 
 impl Walk {
     /// p over the set; no table on the way has more cells than `limit`.
-    pub(crate) fn marginal(&self, beliefs: &Beliefs, set: &ColumnSet, limit: u64) -> Result<Vec<f64>, SynthError> {
+    pub(crate) fn marginal(
+        &self,
+        beliefs: &Beliefs,
+        set: &ColumnSet,
+        limit: u64,
+    ) -> Result<Vec<f64>, SynthError> {
         check_cells(set, &self.sizes, limit)?;
         if let Some(home) = self.tree.home(set, &self.sizes) {
             return Ok(self.project(beliefs, home, set).values);
@@ -30,7 +35,8 @@ impl Walk {
         let mut from_below: Vec<Vec<Dense>> = self.tree.nodes.iter().map(|_| vec![]).collect();
         for node in (0..self.tree.nodes.len()).rev().filter(|&node| needed[node]) {
             let parent = self.tree.nodes[node].parent.filter(|&parent| needed[parent]);
-            let mut message = self.sum_up(beliefs, node, parent.is_some(), set, &needed, &from_below[node], limit)?;
+            let mut message =
+                self.sum_up(beliefs, node, parent.is_some(), set, &needed, &from_below[node], limit)?;
             from_below[node].clear();
             match parent {
                 Some(parent) => from_below[parent].push(message),
@@ -50,7 +56,8 @@ impl Walk {
     fn needed(&self, set: &ColumnSet) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut needed = vec![true; nodes.len()];
-        let mut degree: Vec<usize> = nodes.iter().map(|node| node.children.len() + usize::from(node.parent.is_some())).collect();
+        let mut degree: Vec<usize> =
+            nodes.iter().map(|node| node.children.len() + usize::from(node.parent.is_some())).collect();
         let mut look: Vec<usize> = (0..nodes.len()).collect();
         while let Some(node) = look.pop() {
             if !needed[node] || degree[node] > 1 {
@@ -102,7 +109,8 @@ impl Walk {
         }
         // One table from below after the other, each time keeping what is still needed.
         for (place, message) in from_below.iter().enumerate() {
-            let later = from_below[place + 1..].iter().fold(up.union(asked), |set, next| set.union(&next.set));
+            let later =
+                from_below[place + 1..].iter().fold(up.union(asked), |set, next| set.union(&next.set));
             own = contract(&own, message, &later, &self.sizes, limit)?;
         }
         Ok(reduce(own, &up.union(asked), &self.sizes))
@@ -110,7 +118,13 @@ impl Walk {
 }
 
 /// The product of two tables, summed over what is not in `keep`; the product itself is never stored.
-fn contract(own: &Dense, message: &Dense, keep: &ColumnSet, sizes: &[usize], limit: u64) -> Result<Dense, SynthError> {
+fn contract(
+    own: &Dense,
+    message: &Dense,
+    keep: &ColumnSet,
+    sizes: &[usize],
+    limit: u64,
+) -> Result<Dense, SynthError> {
     let shared = message.set.intersection(&own.set);
     let carried = message.set.difference(&own.set);
     let kept = own.set.intersection(keep);
@@ -119,7 +133,8 @@ fn contract(own: &Dense, message: &Dense, keep: &ColumnSet, sizes: &[usize], lim
     check_work(own.values.len() as u64, carried.cells(sizes))?;
     let over_shared = Runs::new(&own.set, &shared, sizes);
     let over_kept = Runs::new(&own.set, &kept, sizes);
-    let (from_shared, from_carried) = (offsets(&message.set, &shared, sizes), offsets(&message.set, &carried, sizes));
+    let (from_shared, from_carried) =
+        (offsets(&message.set, &shared, sizes), offsets(&message.set, &carried, sizes));
     let (to_kept, to_carried) = (offsets(&result, &kept, sizes), offsets(&result, &carried, sizes));
     let mut values = vec![0.0; result.cells(sizes) as usize];
     let mut sums = vec![0.0; to_kept.len()];

@@ -138,7 +138,8 @@ impl Graph {
     /// How many connections are missing among the neighbours.
     fn fill(&self, column: usize) -> usize {
         let around: Vec<usize> = self.neighbours(column).collect();
-        let missing = |(i, &a): (usize, &usize)| around[i + 1..].iter().filter(|&&b| !self.connected[a][b]).count();
+        let missing =
+            |(i, &a): (usize, &usize)| around[i + 1..].iter().filter(|&&b| !self.connected[a][b]).count();
         around.iter().enumerate().map(missing).sum()
     }
 

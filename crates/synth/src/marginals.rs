@@ -26,7 +26,10 @@ pub struct Marginals(BTreeMap<ColumnSet, f64>);
 
 impl Marginals {
     /// These sets; weights of a set that is named twice are added.
-    pub fn new(columns: &Columns, sets: impl IntoIterator<Item = (ColumnSet, f64)>) -> Result<Self, SynthError> {
+    pub fn new(
+        columns: &Columns,
+        sets: impl IntoIterator<Item = (ColumnSet, f64)>,
+    ) -> Result<Self, SynthError> {
         let mut weights = BTreeMap::new();
         for (set, weight) in sets {
             columns.check(&set)?;
@@ -106,7 +109,9 @@ mod tests {
 
     #[test]
     fn candidates_are_all_parts_weighted_by_what_they_share() {
-        let pairs = Marginals::new(&columns(), [(ColumnSet::new([0, 1]), 1.0), (ColumnSet::new([1, 2]), 3.0)]).unwrap();
+        let pairs =
+            Marginals::new(&columns(), [(ColumnSet::new([0, 1]), 1.0), (ColumnSet::new([1, 2]), 3.0)])
+                .unwrap();
         let candidates: BTreeMap<_, _> = pairs.candidates().into_iter().collect();
         assert_eq!(candidates.len(), 5);
         // {1,2}: 1·1 + 3·2 = 7 is the largest; {0,1}: 2 + 3 = 5; {0}: 1.

@@ -72,7 +72,12 @@ impl Mst {
         let epsilon = (8.0 / (6.0 * f64::from(d.saturating_sub(1).max(1)))).sqrt();
         // Discrete noise costs a δ of 2·10⁻¹⁸ per cell; all pairs together shall use at most a tenth.
         let most_cells = MOST_CELLS.min((delta / (2e-17 * f64::from(d))) as u64).max(1);
-        Self { singles: variance(d), selection: decimal(epsilon), pairs: variance(d.saturating_sub(1)), most_cells }
+        Self {
+            singles: variance(d),
+            selection: decimal(epsilon),
+            pairs: variance(d.saturating_sub(1)),
+            most_cells,
+        }
     }
 
     fn noisier(&self, factor: f64) -> Self {
@@ -84,7 +89,12 @@ impl Mst {
             Noise::Laplace { scale } => Noise::Laplace { scale: scale * &factor },
         };
         let selection = decimal((&self.selection / &factor).to_f64());
-        Self { singles: scale(&self.singles), selection, pairs: scale(&self.pairs), most_cells: self.most_cells }
+        Self {
+            singles: scale(&self.singles),
+            selection,
+            pairs: scale(&self.pairs),
+            most_cells: self.most_cells,
+        }
     }
 
     /// As if noise were continuous.
@@ -125,7 +135,8 @@ impl Mst {
         let (compression, mut evidence) = singles(columns, zeros, curator, &self.singles, watch)?;
         let sizes = compression.sizes.clone();
         let d = columns.len();
-        let total = |evidence: &Evidence, curator: &Curator<'_, W>| curator.public_rows().unwrap_or(evidence.total());
+        let total =
+            |evidence: &Evidence, curator: &Curator<'_, W>| curator.public_rows().unwrap_or(evidence.total());
         let mut estimator = Estimator::new(sizes.clone(), zeros.potentials(&sizes));
 
         let rows = total(&evidence, curator);
@@ -144,13 +155,25 @@ impl Mst {
             }
             let chosen = open[curator.select(&self.selection, &candidates)?].clone();
             merge(&mut trees, &chosen);
-            tell(watch, progress("selecting pairs", round, d - 1, 1.0 / 3.0 + round as f64 / d as f64 / 3.0, &chosen))?;
+            tell(
+                watch,
+                progress("selecting pairs", round, d - 1, 1.0 / 3.0 + round as f64 / d as f64 / 3.0, &chosen),
+            )?;
             pairs.push(chosen);
         }
         for (place, pair) in pairs.iter().enumerate() {
             let noisy = curator.measure(pair, &self.pairs)?;
             evidence.add(pair.clone(), noisy, self.pairs.variance());
-            tell(watch, progress("measuring pairs", place + 1, d - 1, 2.0 / 3.0 + place as f64 / d as f64 / 3.0, pair))?;
+            tell(
+                watch,
+                progress(
+                    "measuring pairs",
+                    place + 1,
+                    d - 1,
+                    2.0 / 3.0 + place as f64 / d as f64 / 3.0,
+                    pair,
+                ),
+            )?;
         }
         let rows = total(&evidence, curator);
         let fitted = estimator.fit(&evidence, rows, FINAL)?;

@@ -63,7 +63,9 @@ impl Mwem {
         watch: &mut Watch<'_>,
     ) -> Result<Model, SynthError> {
         let adjacency = curator.adjacency();
-        let third = &self.epsilon / &Rational::from(3u32);
+        // Prices are rounded up: what is asked for is a millionth below what is there.
+        let whole = &self.epsilon * &Rational::new(999_999, 1_000_000);
+        let third = &whole / &Rational::from(3u32);
         let one = laplace(&(&third / &Rational::from(columns.len() as u64)), adjacency);
         let (compression, mut evidence) = singles(columns, zeros, curator, &one, watch)?;
         let sizes = compression.sizes.clone();
@@ -71,7 +73,7 @@ impl Mwem {
         let mut rows = curator.public_rows().unwrap_or(evidence.total());
         let mut fitted = estimator.fit(&evidence, rows, ROUND)?;
 
-        let left = &self.epsilon - &third;
+        let left = &whole - &third;
         let rounds = self.rounds(rows, left.to_f64(), &sizes, adjacency);
         let half = &(&left / &Rational::from(rounds as u64)) * &Rational::new(1, 2);
         let noise = laplace(&half, adjacency);
@@ -90,7 +92,8 @@ impl Mwem {
                 let penalty = (noise.variance() / 2.0).sqrt() * expected.len() as f64;
                 Ok(Candidate { set: set.clone(), expected, weight: *weight, penalty })
             };
-            let candidates: Vec<Candidate> = open.par_iter().map(candidate).collect::<Result<_, SynthError>>()?;
+            let candidates: Vec<Candidate> =
+                open.par_iter().map(candidate).collect::<Result<_, SynthError>>()?;
             if candidates.is_empty() {
                 break;
             }
@@ -98,14 +101,17 @@ impl Mwem {
             evidence.add(set.clone(), curator.measure(set, &noise)?, noise.variance());
             rows = curator.public_rows().unwrap_or(evidence.total());
             fitted = estimator.fit(&evidence, rows, ROUND)?;
-            tell(watch, Progress {
-                stage: "measuring marginals",
-                step: round,
-                steps: Some(rounds),
-                spent: 1.0 / 3.0 + 2.0 / 3.0 * round as f64 / rounds as f64,
-                set: Some(set.clone()),
-                expected_error: Some(penalty / rows / 2.0),
-            })?;
+            tell(
+                watch,
+                Progress {
+                    stage: "measuring marginals",
+                    step: round,
+                    steps: Some(rounds),
+                    spent: 1.0 / 3.0 + 2.0 / 3.0 * round as f64 / rounds as f64,
+                    set: Some(set.clone()),
+                    expected_error: Some(penalty / rows / 2.0),
+                },
+            )?;
         }
         let fitted = estimator.fit(&evidence, rows, FINAL)?;
         Ok(Model { columns: columns.clone(), compression, walk: fitted.walk, beliefs: fitted.beliefs, rows })
@@ -138,7 +144,10 @@ mod tests {
         assert_eq!(loss.to_string(), "pure(1)");
         let rounds = |rows, epsilon| mwem.rounds(rows, epsilon, &columns.sizes(), Adjacency::AddRemove);
         // The median of 20, 24, 28, 30, 35, 42 is taken as 30: n·ε/600.
-        assert_eq!([rounds(10.0, 1.0), rounds(1800.0, 1.0), rounds(900.0, 2.0), rounds(1e9, 1.0)], [1, 3, 3, 6]);
+        assert_eq!(
+            [rounds(10.0, 1.0), rounds(1800.0, 1.0), rounds(900.0, 2.0), rounds(1e9, 1.0)],
+            [1, 3, 3, 6]
+        );
         assert_eq!(mwem.rounds(3600.0, 1.0, &columns.sizes(), Adjacency::Replace), 3);
     }
 }

@@ -72,20 +72,27 @@ fn no_look_moves_by_more_than_its_sensitivity() {
                     Adjacency::Replace => other[row] = (words.word() % column.size as u64) as u32,
                 }
             }
-            let (table, neighbour) = (Table::new(columns.clone(), codes).unwrap(), Table::new(columns.clone(), other).unwrap());
+            let (table, neighbour) =
+                (Table::new(columns.clone(), codes).unwrap(), Table::new(columns.clone(), other).unwrap());
             for plan in plans(&columns, adjacency, 2.0) {
                 let here = looks(&plan, &table, seed, None);
                 let there = looks(&plan, &neighbour, seed + 50, Some(here.clone()));
                 assert_eq!(here.len(), there.len(), "{plan}: equal answers lead to equal questions");
                 for pair in here.iter().zip(&there) {
                     match pair {
-                        (Look::Measured { counts: a, noise, .. }, Look::Measured { counts: b, noise: same, .. }) => {
+                        (
+                            Look::Measured { counts: a, noise, .. },
+                            Look::Measured { counts: b, noise: same, .. },
+                        ) => {
                             assert_eq!(noise, same);
                             let (l1, l2) = distances(a, b);
                             assert!(l1 <= s && l2 <= s, "{plan}: {l1} {l2}");
                             reached_counts += u64::from(l1 == s);
                         }
-                        (Look::Selected { scores: a, sensitivity, .. }, Look::Selected { scores: b, sensitivity: same, .. }) => {
+                        (
+                            Look::Selected { scores: a, sensitivity, .. },
+                            Look::Selected { scores: b, sensitivity: same, .. },
+                        ) => {
                             assert_eq!(sensitivity, same);
                             let most = sensitivity.to_f64() as u64;
                             let far = a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
@@ -164,10 +171,10 @@ fn is_sound(model: &Model) {
 
 #[test]
 fn odd_tables_give_sensible_models() {
-    let odd: Vec<(Vec<(&str, usize)>, usize, bool)> = vec![
-        (vec![("a", 3), ("b", 4), ("c", 2)], 0, false),  // no row
-        (vec![("a", 3), ("b", 4), ("c", 2)], 1, false),  // one row
-        (vec![("a", 3), ("b", 4), ("c", 2)], 400, true), // every row the same
+    let odd = [
+        (vec![("a", 3), ("b", 4), ("c", 2)], 0, false),   // no row
+        (vec![("a", 3), ("b", 4), ("c", 2)], 1, false),   // one row
+        (vec![("a", 3), ("b", 4), ("c", 2)], 400, true),  // every row the same
         (vec![("a", 1), ("b", 1), ("c", 4)], 400, false), // columns that say nothing
         (vec![("a", 1)], 10, false),
         (vec![("a", 7)], 300, false), // one column
@@ -211,7 +218,8 @@ fn a_very_large_column_is_taken_in_and_one_beyond_the_limit_refused() {
     for plan in [mst, aim] {
         is_sound(&fit(&plan, &table, 1).unwrap());
     }
-    let small = Plan::aim(&columns, Adjacency::AddRemove, guarantee(1.0, 1e-9), &marginals, 1 << 16).unwrap_err();
+    let small =
+        Plan::aim(&columns, Adjacency::AddRemove, guarantee(1.0, 1e-9), &marginals, 1 << 16).unwrap_err();
     assert_eq!(small.code(), "synth.plan.cells");
     assert!(small.to_string().contains("100005 cells, but its limit is 65536"), "{small}");
 }
@@ -223,8 +231,10 @@ fn a_model_never_has_more_cells_than_its_limit() {
     let marginals = Marginals::all(&columns, 3).unwrap();
     let mut largest = 0;
     for limit in [60, 300, 2000, 10_000] {
-        let aim = Plan::aim(&columns, Adjacency::AddRemove, guarantee(20.0, 1e-6), &marginals, limit).unwrap();
-        let mwem = Plan::mwem(&columns, Adjacency::AddRemove, Epsilon::new(20.0).unwrap(), &marginals, limit).unwrap();
+        let aim =
+            Plan::aim(&columns, Adjacency::AddRemove, guarantee(20.0, 1e-6), &marginals, limit).unwrap();
+        let mwem = Plan::mwem(&columns, Adjacency::AddRemove, Epsilon::new(20.0).unwrap(), &marginals, limit)
+            .unwrap();
         for plan in [aim, mwem] {
             let cells = fit(&plan, &table, 2).unwrap().cells() as u64;
             assert!(cells <= limit, "{plan}: {cells} of {limit}");
@@ -251,7 +261,8 @@ fn zeros_hold_in_every_method() {
     let mut all = Zeros::none();
     let every: Vec<Vec<usize>> = (0..3).map(|value| vec![value]).collect();
     all.add(&columns, ColumnSet::new([1]), &every).unwrap();
-    let plan = Plan::mst(&columns, Adjacency::AddRemove, guarantee(1.0, 1e-6)).unwrap().with_zeros(all).unwrap();
+    let plan =
+        Plan::mst(&columns, Adjacency::AddRemove, guarantee(1.0, 1e-6)).unwrap().with_zeros(all).unwrap();
     assert_eq!(fit(&plan, &table, 4).unwrap_err().code(), "synth.zeros.contradiction");
 }
 
@@ -260,7 +271,7 @@ fn a_run_can_be_stopped_at_any_time() {
     let columns = Columns::new([("a", 3), ("b", 3), ("c", 3)]).unwrap();
     let table = Table::new(columns.clone(), random_codes(&columns, 300, &mut Seeded::new(5))).unwrap();
     for plan in plans(&columns, Adjacency::AddRemove, 1.0) {
-        for stop in [1, 3, 5] {
+        for stop in [1, 3, 4] {
             let (mut heard, mut words) = (0, Seeded::new(1));
             let mut spent = 0.0;
             let watch = &mut |progress: &Progress| {

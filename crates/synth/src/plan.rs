@@ -124,7 +124,8 @@ impl Plan {
         method: Method,
         max_cells: u64,
     ) -> Result<Self, SynthError> {
-        let plan = Self { columns: columns.clone(), adjacency, zeros: Zeros::none(), loss, method, max_cells };
+        let plan =
+            Self { columns: columns.clone(), adjacency, zeros: Zeros::none(), loss, method, max_cells };
         plan.check_size()?;
         Ok(plan)
     }
@@ -180,7 +181,11 @@ impl Plan {
             Method::Mst(_) if self.columns.len() == 1 => vec![stage("measuring columns", 1.0)],
             Method::Mst(_) => {
                 let third = 1.0 / 3.0;
-                vec![stage("measuring columns", third), stage("selecting pairs", third), stage("measuring pairs", third)]
+                vec![
+                    stage("measuring columns", third),
+                    stage("selecting pairs", third),
+                    stage("measuring pairs", third),
+                ]
             }
             Method::Aim(_) => {
                 let rest = 1.0 - aim::SINGLES;
@@ -192,18 +197,31 @@ impl Plan {
             }
             Method::Mwem(_) => {
                 let third = 1.0 / 3.0;
-                vec![stage("measuring columns", third), stage("selecting marginals", third), stage("measuring marginals", third)]
+                vec![
+                    stage("measuring columns", third),
+                    stage("selecting marginals", third),
+                    stage("measuring marginals", third),
+                ]
             }
         }
     }
 
     /// Makes the model. Charge [`loss`](Self::loss) first: it stands whatever happens here.
-    pub fn fit(&self, table: &Table, entropy: &mut Entropy, watch: &mut Watch<'_>) -> Result<Release<Model>, SynthError> {
+    pub fn fit(
+        &self,
+        table: &Table,
+        entropy: &mut Entropy,
+        watch: &mut Watch<'_>,
+    ) -> Result<Release<Model>, SynthError> {
         let model = self.run(&mut self.curator(table, entropy)?, watch)?;
         Ok(Release::new(model, self.loss.clone()))
     }
 
-    pub(crate) fn curator<'a, W: Words>(&self, table: &'a Table, words: &'a mut W) -> Result<Curator<'a, W>, SynthError> {
+    pub(crate) fn curator<'a, W: Words>(
+        &self,
+        table: &'a Table,
+        words: &'a mut W,
+    ) -> Result<Curator<'a, W>, SynthError> {
         require(table.columns() == &self.columns, "synth.fit.columns", || {
             "the table must have the columns the plan was made for, but it has others".into()
         })?;
@@ -215,7 +233,11 @@ impl Plan {
         Ok(Curator::new(table, self.adjacency, allowance, words))
     }
 
-    pub(crate) fn run<W: Words>(&self, curator: &mut Curator<'_, W>, watch: &mut Watch<'_>) -> Result<Model, SynthError> {
+    pub(crate) fn run<W: Words>(
+        &self,
+        curator: &mut Curator<'_, W>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Model, SynthError> {
         match &self.method {
             Method::Mst(mst) => mst.run(&self.columns, &self.zeros, curator, watch),
             Method::Aim(aim) => aim.run(&self.columns, &self.zeros, curator, watch),
@@ -238,6 +260,8 @@ impl fmt::Display for Plan {
 /// Gaussian noise needs a δ.
 fn check_delta(guarantee: Guarantee) -> Result<(), SynthError> {
     require(!guarantee.is_pure(), "synth.plan.pure", || {
-        format!("MST and AIM use Gaussian noise and need a δ above 0, but {guarantee} was asked for; give a δ, or use MWEM")
+        format!(
+            "MST and AIM use Gaussian noise and need a δ above 0, but {guarantee} was asked for; give a δ, or use MWEM"
+        )
     })
 }

@@ -34,13 +34,21 @@ impl Projections {
     }
 
     /// Finds places for the wanted sets below the table `here`.
-    fn split(&mut self, table: &ColumnSet, here: usize, wanted: &[usize], sets: &[&ColumnSet], sizes: &[usize]) {
+    fn split(
+        &mut self,
+        table: &ColumnSet,
+        here: usize,
+        wanted: &[usize],
+        sets: &[&ColumnSet],
+        sizes: &[usize],
+    ) {
         let (done, mut left): (Vec<usize>, Vec<usize>) = wanted.iter().partition(|&&set| sets[set] == table);
         done.iter().for_each(|&set| self.places[set] = here);
         let mut columns: Vec<usize> = table.iter().collect();
         columns.sort_by_key(|&column| std::cmp::Reverse(sizes[column]));
         for column in columns {
-            let (lacking, rest): (Vec<usize>, Vec<usize>) = left.iter().partition(|&&set| !sets[set].contains(column));
+            let (lacking, rest): (Vec<usize>, Vec<usize>) =
+                left.iter().partition(|&&set| !sets[set].contains(column));
             left = rest;
             if !lacking.is_empty() {
                 // Everything that none of them needs goes at once.
@@ -62,7 +70,10 @@ impl Projections {
                 tables[place] = sums;
             }
         }
-        self.places.iter().map(|&place| if place == 0 { table.to_vec() } else { tables[place].clone() }).collect()
+        self.places
+            .iter()
+            .map(|&place| if place == 0 { table.to_vec() } else { tables[place].clone() })
+            .collect()
     }
 
     /// Adds a function of each set to the table.

@@ -133,9 +133,8 @@ mod tests {
         let mut places = vec![0];
         for column in large.iter() {
             let (size, kept) = (sizes[column], small.contains(column));
-            let next = |&place: &usize| {
-                (0..size).map(move |value| if kept { place * size + value } else { place })
-            };
+            let next =
+                |&place: &usize| (0..size).map(move |value| if kept { place * size + value } else { place });
             places = places.iter().flat_map(next).collect();
         }
         places

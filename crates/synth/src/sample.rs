@@ -35,21 +35,33 @@ impl Model {
     /// Draws rows, column by column.
     ///
     /// The number is yours to choose; [`rows`](Self::rows) is about that of the table.
-    pub fn sample(&self, rows: usize, rounding: Rounding, entropy: &mut Entropy) -> Result<Vec<Vec<u32>>, SynthError> {
+    pub fn sample(
+        &self,
+        rows: usize,
+        rounding: Rounding,
+        entropy: &mut Entropy,
+    ) -> Result<Vec<Vec<u32>>, SynthError> {
         self.draw(rows, rounding, entropy)
     }
 
-    pub(crate) fn draw<W: Words>(&self, rows: usize, rounding: Rounding, words: &mut W) -> Result<Vec<Vec<u32>>, SynthError> {
+    pub(crate) fn draw<W: Words>(
+        &self,
+        rows: usize,
+        rounding: Rounding,
+        words: &mut W,
+    ) -> Result<Vec<Vec<u32>>, SynthError> {
         require(rows <= MAX_ROWS, "synth.sample.rows", || {
-            format!("at most {MAX_ROWS} rows can be drawn at once, but {rows} were asked for; draw them in parts")
+            format!(
+                "at most {MAX_ROWS} rows can be drawn at once, but {rows} were asked for; draw them in parts"
+            )
         })?;
         let mut drawer = Drawer { words, rounding };
         let mut values = vec![vec![0u32; rows]; self.columns.len()];
         for node in 0..self.walk.tree.nodes.len() {
             self.draw_clique(node, &mut values, &mut drawer);
         }
-        for column in 0..self.columns.len() {
-            self.expand_values(column, &mut values[column], &mut drawer);
+        for (column, values) in values.iter_mut().enumerate() {
+            self.expand_values(column, values, &mut drawer);
         }
         let order = drawer.permutation(rows);
         let shuffled = |column: Vec<u32>| order.iter().map(|&row| column[row as usize]).collect();
@@ -64,7 +76,8 @@ impl Model {
         let conditional = by_separator(&self.beliefs.marginals[node], &place.clique, &place.separator, sizes);
         let cells = new.cells(sizes) as usize;
         let groups = grouped(values, &place.separator, sizes);
-        for (group, mut members) in groups.into_iter().enumerate().filter(|(_, members)| !members.is_empty()) {
+        for (group, mut members) in groups.into_iter().enumerate().filter(|(_, members)| !members.is_empty())
+        {
             drawer.shuffle(&mut members);
             let chosen = drawer.choose(&conditional[group * cells..(group + 1) * cells], members.len());
             for (&row, mut cell) in members.iter().zip(chosen) {
@@ -103,7 +116,8 @@ fn by_separator(table: &[f64], clique: &ColumnSet, separator: &ColumnSet, sizes:
     let (groups, cells) = (separator.cells(sizes) as usize, new.cells(sizes) as usize);
     let mut places = vec![0.0; table.len()];
     let number = |set: &ColumnSet| -> Vec<f64> { (0..set.cells(sizes)).map(|cell| cell as f64).collect() };
-    Runs::new(clique, separator, sizes).spread(&mut places, &number(separator), |_, group| group * cells as f64);
+    Runs::new(clique, separator, sizes)
+        .spread(&mut places, &number(separator), |_, group| group * cells as f64);
     Runs::new(clique, &new, sizes).spread(&mut places, &number(&new), |place, cell| place + cell);
     let mut ordered = vec![0.0; groups * cells];
     for (&place, &p) in places.iter().zip(table) {
@@ -115,10 +129,15 @@ fn by_separator(table: &[f64], clique: &ColumnSet, separator: &ColumnSet, sizes:
 /// The rows of each combination of the set's values.
 fn grouped(values: &[Vec<u32>], set: &ColumnSet, sizes: &[usize]) -> Vec<Vec<u32>> {
     let rows = values.first().map_or(0, Vec::len);
+    let mut places = vec![0usize; rows];
+    for column in set.iter() {
+        for (place, &value) in places.iter_mut().zip(&values[column]) {
+            *place = *place * sizes[column] + value as usize;
+        }
+    }
     let mut groups: Vec<Vec<u32>> = vec![vec![]; set.cells(sizes) as usize];
-    for row in 0..rows {
-        let group = set.iter().fold(0, |group, column| group * sizes[column] + values[column][row] as usize);
-        groups[group].push(row as u32);
+    for (row, place) in places.into_iter().enumerate() {
+        groups[place].push(row as u32);
     }
     groups
 }

@@ -76,7 +76,8 @@ impl Table {
 
     /// The same rows with values renamed: `maps[column][value]` is the new value.
     pub(crate) fn renamed(&self, columns: Columns, maps: &[Vec<u32>]) -> Self {
-        let rename = |(codes, map): (&Vec<u32>, &Vec<u32>)| codes.iter().map(|&code| map[code as usize]).collect();
+        let rename =
+            |(codes, map): (&Vec<u32>, &Vec<u32>)| codes.iter().map(|&code| map[code as usize]).collect();
         let codes = self.codes.par_iter().zip(maps).map(rename).collect();
         Self { columns, codes, rows: self.rows }
     }
@@ -98,7 +99,10 @@ mod tests {
         let columns = || Columns::new([("a", 2), ("b", 3)]).unwrap();
         let text = |codes| Table::new(columns(), codes).unwrap_err().to_string();
         assert_eq!(text(vec![vec![0]]), "a table of 2 columns was described, but 1 were given");
-        assert_eq!(text(vec![vec![0], vec![]]), "all columns must be equally long, but `b` is not as long as the first");
+        assert_eq!(
+            text(vec![vec![0], vec![]]),
+            "all columns must be equally long, but `b` is not as long as the first"
+        );
         assert_eq!(text(vec![vec![0], vec![3]]), "every value of `b` must be below 3, but one is not");
         let table = Table::new(columns(), vec![vec![1; 77], vec![2; 77]]).unwrap();
         assert_eq!(format!("{table:?}"), "Table of 2 columns");
@@ -107,7 +111,8 @@ mod tests {
     #[test]
     fn counts_are_over_the_set_with_the_last_column_fastest() {
         let columns = Columns::new([("a", 2), ("b", 3), ("c", 2)]).unwrap();
-        let codes = vec![vec![1; 3000], (0..3000).map(|i| i % 3).collect(), (0..3000).map(|i| i % 2).collect()];
+        let codes =
+            vec![vec![1; 3000], (0..3000).map(|i| i % 3).collect(), (0..3000).map(|i| i % 2).collect()];
         let table = Table::new(columns, codes).unwrap();
         assert_eq!(table.counts(&ColumnSet::new([0, 1])), [0, 0, 0, 1000, 1000, 1000]);
         assert_eq!(table.counts(&ColumnSet::new([1, 2])), [500; 6]);

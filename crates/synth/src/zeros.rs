@@ -26,11 +26,19 @@ impl Zeros {
     }
 
     /// These combinations of values of the columns cannot occur, values in the order of the columns' places.
-    pub fn add(&mut self, columns: &Columns, set: ColumnSet, combinations: &[Vec<usize>]) -> Result<(), SynthError> {
+    pub fn add(
+        &mut self,
+        columns: &Columns,
+        set: ColumnSet,
+        combinations: &[Vec<usize>],
+    ) -> Result<(), SynthError> {
         columns.check(&set)?;
         let sizes = columns.sizes();
         require(set.cells(&sizes) <= crate::mst::MOST_CELLS, "synth.zeros.too-large", || {
-            format!("combinations of {set} cannot be excluded: there are {} of them, too many", set.cells(&sizes))
+            format!(
+                "combinations of {set} cannot be excluded: there are {} of them, too many",
+                set.cells(&sizes)
+            )
         })?;
         let mut cells = vec![];
         for combination in combinations {
@@ -39,7 +47,12 @@ impl Zeros {
             require(fits, "synth.zeros.value", || {
                 format!("a combination of {set} must have a value of each of its columns, but one has not")
             })?;
-            cells.push(combination.iter().zip(set.iter()).fold(0, |cell, (&value, column)| cell * sizes[column] + value));
+            cells.push(
+                combination
+                    .iter()
+                    .zip(set.iter())
+                    .fold(0, |cell, (&value, column)| cell * sizes[column] + value),
+            );
         }
         self.0.push((set, cells));
         Ok(())

@@ -127,6 +127,7 @@ fn prices_are_the_ones_in_the_table() {
     near(one(&gaussian, "gaussian(variance=25, sensitivity=1)"), 0.04);
     near(one(&gaussian, "pure(1)"), 1.5179111907419587); // from mpmath
     near(one(&gaussian, "laplace(scale=1, sensitivity=1)*2"), 2.0 * 1.5179111907419587);
+    near(one(&gaussian, "exponential(2)"), 1.5179111907419587); // of bounded range 2: as pure 1
     near(one(&gaussian, "discrete_gaussian(variance=25, sensitivity=1, dimensions=4)"), 1.0 / 22.75);
     assert_eq!(
         price(&gaussian, "discrete_gaussian(variance=25, sensitivity=1, dimensions=4)").delta.to_f64(),
@@ -137,6 +138,31 @@ fn prices_are_the_ones_in_the_table() {
     assert_eq!(price(&zcdp, threshold).delta.to_f64(), 2e-9);
     let Measure::Renyi(order) = price(&renyi, "zcdp(0.01)").values[2].0 else { panic!() };
     near(price(&renyi, "zcdp(0.01)").values[2].1.to_f64(), 0.01 * f64::from(order));
+}
+
+/// Every pair whose loss takes the two values t and t − ε, at every c: H_c is at most that of Gaussian noise with the price of the exponential mechanism,
+/// and a price 1 % lower would be caught.
+#[test]
+fn choices_are_as_private_as_the_gaussian_noise_they_are_priced_as() {
+    let gaussian = &filters()[2];
+    let tail = |x: f64| libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2) / 2.0;
+    for epsilon in [0.05, 0.5, 2.0, 8.0] {
+        let price = gaussian.price(&loss(&format!("exponential({epsilon})"))).unwrap().values[0].1.to_f64();
+        let profile = |mu: f64, c: f64| tail(c.ln() / mu - mu / 2.0) - c * tail(c.ln() / mu + mu / 2.0);
+        let (mut worst, mut caught) = (f64::NEG_INFINITY, false);
+        for step in 1..200 {
+            let t = epsilon * f64::from(step) / 200.0;
+            let x = (epsilon.exp() - t.exp()) / epsilon.exp_m1();
+            for place in -60..60 {
+                let c = (t + f64::from(place) * epsilon / 40.0).exp();
+                let here = (x - c * x * (-t).exp()).max(0.0)
+                    + ((1.0 - x) - c * (1.0 - x) * (epsilon - t).exp()).max(0.0);
+                worst = worst.max(here - profile(price.sqrt(), c));
+                caught |= here > profile((0.99 * price).sqrt(), c) + 1e-12;
+            }
+        }
+        assert!(worst <= 1e-12 && caught, "ε = {epsilon}: {worst}, {caught}");
+    }
 }
 
 #[test]

@@ -72,7 +72,8 @@ impl WeightedSelection {
         let count = &self.groups[group].1;
         let bits = dashu_int::ops::BitTest::bit_len(count);
         loop {
-            let drawn = (0..bits.div_ceil(64)).fold(UBig::ZERO, |sum, _| (sum << 64) | UBig::from(words.word()));
+            let drawn =
+                (0..bits.div_ceil(64)).fold(UBig::ZERO, |sum, _| (sum << 64) | UBig::from(words.word()));
             let number = drawn >> (bits.div_ceil(64) * 64 - bits);
             if number < *count {
                 return number;
@@ -119,13 +120,17 @@ mod tests {
         let one = Rational::one();
         assert_eq!(WeightedSelection::new(&[], one.clone()).unwrap_err().code(), "noise.candidates");
         assert_eq!(WeightedSelection::new(&[(1, UBig::ZERO)], one).unwrap_err().code(), "noise.candidates");
-        assert_eq!(WeightedSelection::new(&[(1, UBig::ONE)], Rational::zero()).unwrap_err().code(), "noise.range");
+        assert_eq!(
+            WeightedSelection::new(&[(1, UBig::ONE)], Rational::zero()).unwrap_err().code(),
+            "noise.range"
+        );
     }
 
     /// Weights 1 and 3: a number below ¼ falls on the first group.
     #[test]
     fn equal_scores_share_by_their_numbers() {
-        let selection = WeightedSelection::new(&[(5, 1u32.into()), (5, 3u32.into())], Rational::one()).unwrap();
+        let selection =
+            WeightedSelection::new(&[(5, 1u32.into()), (5, 3u32.into())], Rational::one()).unwrap();
         let at = |share: f64| selection.choose(&mut Script(vec![(share * 2f64.powi(64)) as u64, 0]));
         assert_eq!([at(0.0), at(0.2499), at(0.2501), at(0.99)], [0, 0, 1, 1]);
     }

@@ -48,7 +48,11 @@ fn cases() -> Vec<(Workload, Histogram, usize)> {
     vec![
         (Workload::marginals(&pair, 2).unwrap(), Histogram::new(&pair, vec![5, 1, 2, 3]).unwrap(), 5),
         (Workload::marginals(&pair, 1).unwrap(), Histogram::new(&pair, vec![0, 0, 9, 0]).unwrap(), 4),
-        (Workload::new(&triple, vec![soft, sharp]).unwrap(), Histogram::new(&triple, vec![1, 4, 2]).unwrap(), 6),
+        (
+            Workload::new(&triple, vec![soft, sharp]).unwrap(),
+            Histogram::new(&triple, vec![1, 4, 2]).unwrap(),
+            6,
+        ),
     ]
 }
 
@@ -130,7 +134,8 @@ fn the_exact_law_is_as_accurate_as_the_theorem_promises() {
             let data = Histogram::new(&domain, vec![rows - ones, ones]).unwrap();
             let truth = ones as f64 / rows as f64;
             let wrong = |counts: &[u64]| (counts[1] as f64 / m as f64 - truth).abs() > alpha;
-            let bad: f64 = own_law(&blr, &data).iter().filter(|(counts, _)| wrong(counts)).map(|(_, p)| p).sum();
+            let bad: f64 =
+                own_law(&blr, &data).iter().filter(|(counts, _)| wrong(counts)).map(|(_, p)| p).sum();
             assert!(bad <= beta, "{rows} {ones}: {bad}");
         }
     }
@@ -143,9 +148,18 @@ fn what_cannot_be_walked_is_refused_with_the_count_and_advice() {
     let error = Blr::new(workload.clone(), 10, Epsilon::new(1.0).unwrap()).unwrap_err();
     assert_eq!(error.code(), "synth.blr.states");
     assert!(error.to_string().contains("MWEM or AIM"), "{error}");
-    assert!(error.to_string().starts_with("there are 396323862426048128 multisets of 10 records over 256 different ones"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("there are 396323862426048128 multisets of 10 records over 256 different ones"),
+        "{error}"
+    );
     assert_eq!(Blr::new(workload, 0, Epsilon::new(1.0).unwrap()).unwrap_err().code(), "synth.blr.size");
-    let huge = Blr::new(Workload::marginals(&Domain::new([("a", 20_000)]).unwrap(), 0).unwrap(), 1 << 40, Epsilon::new(1.0).unwrap());
+    let huge = Blr::new(
+        Workload::marginals(&Domain::new([("a", 20_000)]).unwrap(), 0).unwrap(),
+        1 << 40,
+        Epsilon::new(1.0).unwrap(),
+    );
     assert_eq!(huge.unwrap_err().code(), "synth.blr.states");
 }
 

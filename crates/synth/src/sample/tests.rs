@@ -3,8 +3,8 @@
 use demur_testkit::{Seeded, chi_square};
 
 use super::*;
-use crate::beliefs::tests::{believe, brute_force, marginal};
 use crate::Columns;
+use crate::beliefs::tests::{believe, brute_force, marginal};
 use crate::compression::Compression;
 
 /// a — b — c: a and c are independent given b, and both depend on it.
@@ -101,14 +101,21 @@ fn any_number_of_rows_can_be_drawn() {
             assert!(values.len() == 3 && values.iter().all(|column| column.len() == rows));
         }
     }
-    assert_eq!(model.draw(usize::MAX, Rounding::Systematic, &mut Seeded::new(0)).unwrap_err().code(), "synth.sample.rows");
+    assert_eq!(
+        model.draw(usize::MAX, Rounding::Systematic, &mut Seeded::new(0)).unwrap_err().code(),
+        "synth.sample.rows"
+    );
 }
 
 #[test]
 fn rare_values_come_back_by_their_shares() {
     let sizes = [2];
     let (walk, beliefs) = believe(&[(ColumnSet::new([0]), vec![0.0, 0.0])], &sizes);
-    let compression = Compression { maps: vec![vec![1, 0, 1, 1]], shares: vec![vec![0.5, 1.0, 0.25, 0.25]], sizes: vec![2] };
+    let compression = Compression {
+        maps: vec![vec![1, 0, 1, 1]],
+        shares: vec![vec![0.5, 1.0, 0.25, 0.25]],
+        sizes: vec![2],
+    };
     let columns = Columns::new([("a", 4)]).unwrap();
     let model = Model { columns, compression, walk, beliefs: beliefs.unwrap(), rows: 1.0 };
     let values = model.draw(800, Rounding::Systematic, &mut Seeded::new(2)).unwrap();
