@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "demur-tally",
         ],
     ),
+    ("demur-learn", &["demur-accounting", "demur-core", "demur-exact", "demur-noise"]),
     ("demur-synth", &["demur-accounting", "demur-core", "demur-exact", "demur-noise"]),
     (
         "demur",
