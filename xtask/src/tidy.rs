@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "demur-ledger",
             "demur-noise",
             "demur-plan",
+            "demur-synth",
             "demur-tally",
         ],
     ),

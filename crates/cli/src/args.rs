@@ -6,6 +6,7 @@ pub(crate) mod certificate;
 pub(crate) mod charging;
 pub(crate) mod ledger;
 pub(crate) mod query;
+pub(crate) mod synth;
 
 use std::path::PathBuf;
 
@@ -49,6 +50,9 @@ pub(crate) enum Command {
     Init(query::Init),
     /// Check demur.toml, and say in words what it promises to whom
     Check(query::Check),
+    /// Make a table like the private one, about nobody
+    #[command(subcommand, after_help = synth::HELP)]
+    Synth(synth::Synth),
     /// Publish a number, a choice or an answer with exact noise
     #[command(subcommand)]
     Noise(Noise),

@@ -15,6 +15,7 @@ mod output;
 mod place;
 mod plot;
 mod query;
+mod synth;
 mod table;
 mod words;
 
@@ -53,6 +54,7 @@ fn run(command: Command, out: &mut impl Write) -> Result<(), Failure> {
         Command::Explain(args) => query::explain(&args, out).map_err(Failure::without_note),
         Command::Init(args) => init::run(&args, out).map_err(Failure::without_note),
         Command::Check(args) => check::run(&args, out).map_err(Failure::without_note),
+        Command::Synth(command) => synth::run(command, out),
         Command::Noise(command) => noise::run(command, out),
         Command::Account(command) => account::run(command, out).map_err(Failure::without_note),
         Command::Budget(command) => budget::run(command, out).map_err(Failure::without_note),

@@ -1,8 +1,8 @@
 //! `demur query` and `demur explain`: SQL in, private answers with error bars out.
 
 mod explain;
-mod print;
-mod waiting;
+pub(crate) mod print;
+pub(crate) mod waiting;
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn rehearse(
     }
 }
 
-fn project(folder: Option<&Path>) -> Result<Project, Failure> {
+pub(crate) fn project(folder: Option<&Path>) -> Result<Project, Failure> {
     Ok(match folder {
         Some(folder) => Project::open(folder)?,
         None => Project::find(Path::new("."))?,

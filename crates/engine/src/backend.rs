@@ -12,24 +12,33 @@ mod files;
 mod parquet;
 mod scan;
 
+use datafusion::arrow::array::RecordBatch;
 use demur_plan::Bounded;
+use demur_plan::catalog::Table;
 use demur_tally::Tally;
 
 pub use embedded::Embedded;
+pub(crate) use files::stored_order;
 pub use files::{check_files, stored_columns};
 
 /// Something that failed while rows were read. It has no words: they would be about the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed;
 
+/// Takes some rows.
+pub type Take<'a> = dyn Fn(&RecordBatch) -> Result<(), Failed> + Sync + 'a;
+
 /// Whatever reads the rows.
 pub trait Backend {
-    /// The state of the data the plan reads: the same name, the same data.
-    fn version(&self, plan: &Bounded) -> Result<String, crate::EngineError>;
+    /// The state of a table's data: the same name, the same data.
+    fn version(&self, table: &Table) -> Result<String, crate::EngineError>;
 
-    /// Whether the plan can be run, before anything is charged; looks at names and types of files, not at rows.
-    fn check(&self, plan: &Bounded) -> Result<(), crate::EngineError>;
+    /// Whether a table can be read, before anything is charged; looks at names and types of files, not at rows.
+    fn check(&self, table: &Table) -> Result<(), crate::EngineError>;
 
     /// Reads the rows. The secret decides which groups of a unit count.
     fn tally(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally, Failed>;
+
+    /// Hands out these columns of all rows of a table, in their declared types, some rows at a time and from several threads.
+    fn rows(&self, table: &Table, columns: &[&str], each: &Take<'_>) -> Result<(), Failed>;
 }

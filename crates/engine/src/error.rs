@@ -89,3 +89,9 @@ impl From<demur_core::Error> for EngineError {
         Self::new(error.code(), error.to_string())
     }
 }
+
+impl From<demur_synth::SynthError> for EngineError {
+    fn from(error: demur_synth::SynthError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}

@@ -26,6 +26,7 @@ mod quantile;
 mod query;
 mod question;
 mod quote;
+pub mod synth;
 mod table;
 mod tallied;
 

@@ -9,7 +9,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatc
 use datafusion::arrow::compute::{
     SortColumn, SortOptions, filter_record_batch, lexsort_to_indices, take_record_batch,
 };
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::execution_props::ExecutionProps;
@@ -139,6 +139,26 @@ fn shown(after: &After, batch: &RecordBatch) -> Result<Table> {
     };
     let rows = (0..batch.num_rows()).map(|row| (0..values.len()).map(|column| cell(row, column)).collect());
     Ok(Table { headings: headings(after), rows: rows.collect() })
+}
+
+/// Batches as they are, without intervals.
+pub(crate) fn plain_table(batches: &[RecordBatch]) -> Result<Table> {
+    let mut table = Table { headings: Vec::new(), rows: Vec::new() };
+    for batch in batches {
+        let schema = batch.schema();
+        let heading = |field: &Arc<Field>| Heading {
+            name: field.name().clone(),
+            kind: sql_type(field.data_type()),
+            interval: false,
+        };
+        table.headings = schema.fields().iter().map(heading).collect();
+        let columns = batch.columns().iter().map(json).collect::<Result<Vec<_>>>()?;
+        let cell = |row: usize, column: &Vec<Value>| Cell { value: column[row].clone(), interval: None };
+        table.rows.extend(
+            (0..batch.num_rows()).map(|row| columns.iter().map(|column| cell(row, column)).collect()),
+        );
+    }
+    Ok(table)
 }
 
 /// The values of a column.

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use demur_core::Guarantee;
 use demur_plan::Catalog;
-use demur_plan::catalog::FILE;
+use demur_plan::catalog::{FILE, Table};
 
 use crate::EngineError;
 
@@ -37,5 +38,23 @@ impl Project {
             EngineError::new("engine.project", format!("`{}` cannot be read: {error}", path.display()))
         })?;
         Ok(Self { folder: folder.to_owned(), catalog: Catalog::read(&text)? })
+    }
+
+    /// A private table whose owner allows so much for one question.
+    pub(crate) fn private_table(&self, name: &str, guarantee: Guarantee) -> Result<&Table, EngineError> {
+        let table = self.catalog.table(name)?;
+        if table.public {
+            let text = format!("the table `{name}` is public; nothing about it must be hidden");
+            return Err(EngineError::new("engine.public", text));
+        }
+        match self.catalog.budget.most_per_question.filter(|most| guarantee.epsilon > *most) {
+            None => Ok(table),
+            Some(most) => {
+                let (asked, most) = (guarantee.epsilon.value(), most.value());
+                let text = format!("this takes ε = {asked}, but one question may cost at most ε = {most}");
+                Err(EngineError::refused("engine.policy", text)
+                    .hint("the owner's limit is max_epsilon_per_question in demur.toml"))
+            }
+        }
     }
 }

@@ -84,7 +84,7 @@ impl Engine {
                 "make one for tests: demur budget create NAME --epsilon 1 --scratch --ledger scratch.db",
             ));
         }
-        backend.check(&quote.bounded)?;
+        backend.check(&quote.bounded.table)?;
         let tally = backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
         let tallied = Tallied { quote, tally };
         let afterwards = quote.afterwards()?;
@@ -105,8 +105,8 @@ impl Engine {
         quote: &Quote,
         backend: &dyn Backend,
     ) -> Result<Question, EngineError> {
-        backend.check(&quote.bounded)?;
-        let version = self.fingerprint(&backend.version(&quote.bounded)?);
+        backend.check(&quote.bounded.table)?;
+        let version = self.fingerprint(&backend.version(&quote.bounded.table)?);
         Ok(quote.question(project, ask, version))
     }
 }

@@ -24,19 +24,19 @@
 //! μ² = (2Φ⁻¹(e^(ε/2)/(1 + e^(ε/2))))² ≤ (π/8)·ε², because its loss lies in an interval of length ε; see docs/accounting-filters.md.
 
 use demur_accounting::{Filter, Measure, Rule};
-use demur_core::{Adjacency, Guarantee, PrivacyLoss};
+use demur_core::{Guarantee, PrivacyLoss};
 use demur_exact::Rational;
 use demur_noise::Words;
 use rayon::prelude::*;
 
-use crate::curator::{Candidate, Curator, Noise, moved};
+use crate::curator::{Candidate, Curator, Noise};
 use crate::estimator::{Effort, Estimator, Fitted};
 use crate::evidence::Evidence;
 use crate::junction_tree::total_cells;
 use crate::model::Model;
 use crate::progress::{Progress, Watch, tell};
 use crate::singles::{decimal, singles};
-use crate::{ColumnSet, Columns, Marginals, SynthError, Zeros};
+use crate::{ColumnSet, Columns, Marginals, Neighbours, SynthError, Zeros};
 
 /// The part of the budget for columns alone.
 pub(crate) const SINGLES: f64 = 1.0 / 3.0;
@@ -72,8 +72,8 @@ struct Round {
 }
 
 impl Round {
-    fn new(share: f64, adjacency: Adjacency) -> Self {
-        let noise = noise_for((1.0 - SELECTION) * share, adjacency);
+    fn new(share: f64, neighbours: Neighbours) -> Self {
+        let noise = noise_for((1.0 - SELECTION) * share, neighbours);
         // The price of a selection is at most (π/8)·ε².
         let epsilon = decimal((SELECTION * share * 8.0 / std::f64::consts::PI).sqrt() * (1.0 - ROUNDING));
         let per_cell = (noise.variance() * 2.0 / std::f64::consts::PI).sqrt();
@@ -108,7 +108,7 @@ impl Aim {
         curator: &mut Curator<'_, W>,
         watch: &mut Watch<'_>,
     ) -> Result<Model, SynthError> {
-        let one = noise_for(SINGLES * self.budget / columns.len() as f64, curator.adjacency());
+        let one = noise_for(SINGLES * self.budget / columns.len() as f64, curator.neighbours());
         let (compression, mut evidence) = singles(columns, zeros, curator, &one, watch)?;
         let sizes = compression.sizes.clone();
         let mut estimator = Estimator::new(sizes.clone(), zeros.potentials(&sizes));
@@ -120,7 +120,7 @@ impl Aim {
         for number in 1.. {
             let left = self.budget - spent;
             let last = left < 2.0 * share;
-            let round = Round::new(if last { left } else { share }, curator.adjacency());
+            let round = Round::new(if last { left } else { share }, curator.neighbours());
             let room = (self.max_cells as f64 * ((spent + round.share) / self.budget).min(1.0)) as u64;
             let open = self.open(&fitted, &estimator, &evidence, &round, room, curator);
             let candidates = candidates(&open, &fitted, &round, rows)?;
@@ -167,7 +167,7 @@ impl Aim {
         };
         let selection = PrivacyLoss::Exponential { epsilon: round.epsilon.clone() };
         let mut most = room;
-        while most > 0 && !curator.affords(&[selection.clone(), round.noise.loss(most, curator.adjacency())])
+        while most > 0 && !curator.affords(&[selection.clone(), round.noise.loss(most, curator.neighbours())])
         {
             most /= 2; // the δ of discrete noise grows with the number of cells
         }
@@ -196,8 +196,8 @@ pub(crate) fn expected(fitted: &Fitted, set: &ColumnSet, rows: f64) -> Result<Ve
 }
 
 /// Gaussian noise that costs a little less than this μ².
-fn noise_for(mu_squared: f64, adjacency: Adjacency) -> Noise {
-    Noise::Gaussian { variance: decimal(f64::from(moved(adjacency)) / mu_squared * (1.0 + ROUNDING)) }
+fn noise_for(mu_squared: f64, neighbours: Neighbours) -> Noise {
+    Noise::Gaussian { variance: decimal(f64::from(neighbours.l2_squared()) / mu_squared * (1.0 + ROUNDING)) }
 }
 
 fn progress(step: usize, spent: f64, set: &ColumnSet, error: f64) -> Progress {

@@ -95,6 +95,11 @@ impl Blr {
         Ok(Self { domain, weights, denominator: denominator as i64, size, epsilon: epsilon.exact() })
     }
 
+    /// The records there can be.
+    pub(crate) fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
     /// What one release costs; neighbours replace a record.
     pub fn loss(&self) -> PrivacyLoss {
         PrivacyLoss::Exponential { epsilon: self.epsilon.clone() }

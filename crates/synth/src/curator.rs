@@ -1,21 +1,21 @@
 //! [`Curator`]: the only one who sees rows.
 //!
-//! A method (MST, AIM, MWEM) is written against the curator and never holds the table. The curator does two things, and pays
+//! A method (MST, AIM, MWEM) is written against the curator and never holds the table. The curator does three things, and pays
 //! for each from the run's [`Allowance`] before it looks:
 //!
 //! * **measure**: the counts of a marginal plus discrete Gaussian or discrete Laplace noise;
-//! * **select**: one of several candidate sets by the exponential mechanism.
+//! * **select**: one of several candidate sets by the exponential mechanism;
+//! * **draw**: one of all small datasets, by [`Blr`].
 //!
 //! So whatever else a method computes is post-processing of noisy answers, and its privacy is that of the allowance.
 //!
-//! **Sensitivities.** Adding or removing a row moves one cell of a marginal by 1; replacing one moves two cells by 1 each. So with s = 1
-//! or 2 the ℓ1 and the squared ℓ2 sensitivity of a marginal are both s. A candidate's score is
+//! **Sensitivities.** How far a marginal moves in ℓ1 and ℓ2 is said by [`Neighbours`]. A candidate's score is
 //!
 //! ```text
 //! weight · (‖counts − expected‖₁ − penalty),     weight ≤ 1,
 //! ```
 //!
-//! where all but the counts is public; by the triangle inequality it moves by at most s.
+//! where all but the counts is public; by the triangle inequality it moves by at most as much as the marginal does in ℓ1.
 //!
 //! **Exactness.** Counts are whole numbers of a step 2⁻ᵏ that depends on the noise alone, noise is a whole number of steps.
 //! Expected counts, penalties and weights are rounded to fixed fractions *before* they meet the counts, so scores
@@ -23,13 +23,13 @@
 
 use std::collections::HashMap;
 
-use demur_core::{Adjacency, PrivacyLoss};
+use demur_core::{Histogram, PrivacyLoss};
 use demur_exact::Rational;
 use demur_noise::{DiscreteGaussian, DiscreteLaplace, Selection, Words};
 use rayon::prelude::*;
 
 use crate::allowance::Allowance;
-use crate::{ColumnSet, Columns, SynthError, Table};
+use crate::{Blr, ColumnSet, Columns, Neighbours, SynthError, Table};
 
 /// Steps of the noise per standard deviation, at least: so fine that discrete and continuous noise are as good as one.
 const FINENESS_LOG2: i64 = 10;
@@ -68,27 +68,19 @@ impl Noise {
     }
 
     /// What a marginal of so many cells costs.
-    pub(crate) fn loss(&self, cells: u64, adjacency: Adjacency) -> PrivacyLoss {
-        let (bits, moved) = (self.fraction_bits(), Rational::from(moved(adjacency)));
+    pub(crate) fn loss(&self, cells: u64, neighbours: Neighbours) -> PrivacyLoss {
+        let bits = self.fraction_bits();
         match self {
             Self::Gaussian { variance } => PrivacyLoss::DiscreteGaussian {
                 variance: variance * &Rational::power_of_two(2 * bits),
-                l2_squared: &moved * &Rational::power_of_two(2 * bits),
+                l2_squared: &Rational::from(neighbours.l2_squared()) * &Rational::power_of_two(2 * bits),
                 dimensions: cells,
             },
             Self::Laplace { scale } => PrivacyLoss::DiscreteLaplace {
                 scale: scale * &Rational::power_of_two(bits),
-                sensitivity: &moved * &Rational::power_of_two(bits),
+                sensitivity: &Rational::from(neighbours.l1()) * &Rational::power_of_two(bits),
             },
         }
-    }
-}
-
-/// s: how many cells of a marginal one change of the data moves by 1.
-pub(crate) fn moved(adjacency: Adjacency) -> u32 {
-    match adjacency {
-        Adjacency::AddRemove => 1,
-        Adjacency::Replace => 2,
     }
 }
 
@@ -105,7 +97,7 @@ pub(crate) struct Candidate {
 /// See the module text.
 pub(crate) struct Curator<'a, W> {
     table: std::borrow::Cow<'a, Table>,
-    adjacency: Adjacency,
+    neighbours: Neighbours,
     allowance: Allowance,
     words: &'a mut W,
     remembered: HashMap<ColumnSet, Vec<u32>>,
@@ -117,13 +109,13 @@ pub(crate) struct Curator<'a, W> {
 impl<'a, W: Words> Curator<'a, W> {
     pub(crate) fn new(
         table: &'a Table,
-        adjacency: Adjacency,
+        neighbours: Neighbours,
         allowance: Allowance,
         words: &'a mut W,
     ) -> Self {
         Self {
             table: std::borrow::Cow::Borrowed(table),
-            adjacency,
+            neighbours,
             allowance,
             words,
             remembered: HashMap::new(),
@@ -132,13 +124,13 @@ impl<'a, W: Words> Curator<'a, W> {
         }
     }
 
-    pub(crate) fn adjacency(&self) -> Adjacency {
-        self.adjacency
+    pub(crate) fn neighbours(&self) -> Neighbours {
+        self.neighbours
     }
 
     /// How many rows there are, where that is public; at least 1, so that shares have a meaning.
     pub(crate) fn public_rows(&self) -> Option<f64> {
-        (self.adjacency == Adjacency::Replace).then(|| self.table.rows().max(1) as f64)
+        self.neighbours.keep_the_number_of_rows().then(|| self.table.rows().max(1) as f64)
     }
 
     /// Whether these could be paid together.
@@ -150,7 +142,7 @@ impl<'a, W: Words> Curator<'a, W> {
     /// The noisy counts of a marginal.
     pub(crate) fn measure(&mut self, set: &ColumnSet, noise: &Noise) -> Result<Vec<f64>, SynthError> {
         let sizes = self.table.columns().sizes();
-        self.allowance.pay(&noise.loss(set.cells(&sizes), self.adjacency))?;
+        self.allowance.pay(&noise.loss(set.cells(&sizes), self.neighbours))?;
         let counts = self.counts(set);
         #[cfg(test)]
         if let Some(said) = self.trace.measured(&counts, noise) {
@@ -191,7 +183,7 @@ impl<'a, W: Words> Curator<'a, W> {
         };
         let scores: Vec<i64> = candidates.par_iter().map(score).collect();
         let sensitivity =
-            &Rational::from(moved(self.adjacency)) * &Rational::power_of_two(2 * i64::from(FRACTION_LOG2));
+            &Rational::from(self.neighbours.l1()) * &Rational::power_of_two(2 * i64::from(FRACTION_LOG2));
         #[cfg(test)]
         if let Some(said) = self.trace.selected(&scores, &sensitivity) {
             return Ok(said);
@@ -201,6 +193,15 @@ impl<'a, W: Words> Curator<'a, W> {
         #[cfg(test)]
         self.trace.remember_selected(chosen);
         Ok(chosen)
+    }
+
+    /// A small dataset like the table, by BLR, and how many rows the table has: BLR is for neighbours that agree on it.
+    pub(crate) fn draw(&mut self, blr: &Blr) -> Result<(Histogram, f64), SynthError> {
+        let rows = self.public_rows().ok_or_else(|| SynthError::ours("BLR met rows that come and go"))?;
+        self.allowance.pay(&blr.loss())?;
+        let counts = self.counts(&ColumnSet::new(0..self.table.columns().len()));
+        let data = Histogram::new(blr.domain(), counts.into_iter().map(u64::from).collect())?;
+        Ok((blr.draw(&data, self.words)?, rows))
     }
 
     fn counts(&self, set: &ColumnSet) -> Vec<u32> {

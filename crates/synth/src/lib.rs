@@ -31,10 +31,11 @@
 //! |---|---|
 //! | a discretised private table, its public columns, some of them | [`Table`], [`Columns`], [`ColumnSet`] |
 //! | which marginals matter; what cannot occur | [`Marginals`], [`Zeros`] |
-//! | how it is done and what it costs, before a row is read | [`Plan`]: [`mst`](Plan::mst), [`aim`](Plan::aim), [`mwem`](Plan::mwem) |
+//! | how it is done and what it costs, before a row is read | [`Plan`]: [`mst`](Plan::mst), [`aim`](Plan::aim), [`mwem`](Plan::mwem), [`blr`](Plan::blr) |
 //! | how far it is, and a way to stop it | [`Progress`], [`Watch`] |
 //! | what comes out: marginals, rows, bytes | [`Model`], [`Rounding`] |
 //! | exactly, over small universes | [`Blr`], [`MultiplicativeWeights`] |
+//! | how their errors fall as tables grow | [`Growth`] |
 //!
 //! **Where privacy is decided.** One type sees rows, the curator (`curator.rs`). It adds noise or selects, and pays beforehand from an allowance
 //! that was charged before the run. All the rest, which is most of the code, is post-processing.
@@ -53,6 +54,7 @@ mod error;
 mod estimator;
 mod evidence;
 mod exponential;
+mod growth;
 mod inference;
 mod junction_tree;
 mod marginals;
@@ -60,6 +62,7 @@ mod model;
 mod mst;
 mod multiplicative_weights;
 mod mwem;
+mod neighbours;
 #[cfg(test)]
 mod pipeline_tests;
 mod plan;
@@ -74,9 +77,11 @@ mod zeros;
 pub use blr::{Blr, MAX_STATES};
 pub use columns::{Column, ColumnSet, Columns, MAX_COLUMNS, MAX_VALUES};
 pub use error::SynthError;
+pub use growth::{Growth, MOST_RECORDS};
 pub use marginals::{MAX_SETS, MAX_WAYS, Marginals};
 pub use model::{MAX_QUERY_CELLS, Model};
 pub use multiplicative_weights::MultiplicativeWeights;
+pub use neighbours::{MAX_ROWS_PER_UNIT, Neighbours};
 pub use plan::{DEFAULT_CELLS, MOST_MODEL_CELLS, Plan, Stage};
 pub use progress::{Progress, Watch};
 pub use sample::{MAX_ROWS, Rounding};

@@ -2,9 +2,12 @@
 //!
 //! Everything done with a model (rows, marginals, saving it) is post-processing and costs nothing.
 
+use demur_core::Histogram;
+
 use crate::beliefs::{Beliefs, Walk};
 use crate::compression::Compression;
 use crate::error::require;
+use crate::junction_tree::JunctionTree;
 use crate::{ColumnSet, Columns, SynthError};
 
 /// Tables of more cells than this are not made when a model is asked.
@@ -21,6 +24,18 @@ pub struct Model {
 }
 
 impl Model {
+    /// The law that these public records follow, for a table of so many rows.
+    pub(crate) fn of_records(columns: &Columns, records: &Histogram, rows: f64) -> Self {
+        let sizes = columns.sizes();
+        let tree = JunctionTree::new(&[ColumnSet::new(0..columns.len())], &sizes);
+        let walk = Walk::new(tree, sizes.clone());
+        let share = |&count: &u64| count as f64 / records.size().max(1) as f64;
+        let marginals = vec![records.counts().iter().map(share).collect()];
+        let separators = walk.separators(&marginals);
+        let beliefs = Beliefs { marginals, separators };
+        Self { columns: columns.clone(), compression: Compression::none(&sizes), walk, beliefs, rows }
+    }
+
     /// What the records look like.
     pub fn columns(&self) -> &Columns {
         &self.columns

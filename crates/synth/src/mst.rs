@@ -12,18 +12,18 @@
 //! gets the same ρ; then all noise is scaled by one factor so that the exact composition has the wanted (ε, δ).
 
 use demur_accounting::calibrate::{Target, calibrate_mixture};
-use demur_core::{Adjacency, Guarantee, PrivacyLoss};
+use demur_core::{Guarantee, PrivacyLoss};
 use demur_exact::Rational;
 use demur_noise::Words;
 
 use crate::aim::expected;
-use crate::curator::{Candidate, Curator, Noise, moved};
+use crate::curator::{Candidate, Curator, Noise};
 use crate::estimator::{Effort, Estimator};
 use crate::evidence::Evidence;
 use crate::model::Model;
 use crate::progress::{Progress, Watch, tell};
 use crate::singles::{decimal, singles};
-use crate::{ColumnSet, Columns, SynthError, Zeros};
+use crate::{ColumnSet, Columns, Neighbours, SynthError, Zeros};
 
 /// The parameters of a run; public, and fixed before a row is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,17 +39,17 @@ impl Mst {
     /// The least noise for the guarantee, and the loss of all of it.
     pub(crate) fn plan(
         columns: &Columns,
-        adjacency: Adjacency,
+        neighbours: Neighbours,
         guarantee: Guarantee,
     ) -> Result<(Self, PrivacyLoss), SynthError> {
         let target = Target { epsilon: guarantee.epsilon.exact(), delta: guarantee.delta.exact() };
-        let rough = Self::nominal(columns, adjacency, guarantee.delta.value());
+        let rough = Self::nominal(columns, neighbours, guarantee.delta.value());
         // The step of the noise depends on how much noise there is: find the noise once roughly, then exactly.
-        let factor = calibrate_mixture(&rough.continuous(columns, adjacency), &target)?.value;
+        let factor = calibrate_mixture(&rough.continuous(columns, neighbours), &target)?.value;
         let mut plan = rough.noisier(factor);
         let mut extra = 1.0;
         for _ in 0..40 {
-            let loss = plan.loss(columns, adjacency);
+            let loss = plan.loss(columns, neighbours);
             let delta = demur_accounting::Account::of(&loss)?.delta(&target.epsilon)?.bounds.upper;
             if delta <= target.delta.to_f64_down() {
                 return Ok((plan, loss));
@@ -65,9 +65,9 @@ impl Mst {
     }
 
     /// A third of ρ = 1/2 for each stage.
-    fn nominal(columns: &Columns, adjacency: Adjacency, delta: f64) -> Self {
-        let (d, s) = (columns.len() as u32, moved(adjacency));
-        let variance = |uses: u32| Noise::Gaussian { variance: Rational::from(3 * s * uses.max(1)) };
+    fn nominal(columns: &Columns, neighbours: Neighbours, delta: f64) -> Self {
+        let (d, s) = (columns.len() as u32, Rational::from(neighbours.l2_squared()));
+        let variance = |uses: u32| Noise::Gaussian { variance: &s * &Rational::from(3 * uses.max(1)) };
         // ρ of one selection is ε²/8 = 1/(6·(d − 1)).
         let epsilon = (8.0 / (6.0 * f64::from(d.saturating_sub(1).max(1)))).sqrt();
         // Discrete noise costs a δ of 2·10⁻¹⁸ per cell; all pairs together shall use at most a tenth.
@@ -98,21 +98,21 @@ impl Mst {
     }
 
     /// As if noise were continuous.
-    fn continuous(&self, columns: &Columns, adjacency: Adjacency) -> PrivacyLoss {
+    fn continuous(&self, columns: &Columns, neighbours: Neighbours) -> PrivacyLoss {
         let gaussian = |noise: &Noise| PrivacyLoss::Gaussian {
             variance: decimal(noise.variance()),
-            l2_squared: Rational::from(moved(adjacency)),
+            l2_squared: Rational::from(neighbours.l2_squared()),
         };
         self.composed(columns, gaussian(&self.singles), gaussian(&self.pairs))
     }
 
     /// What all of it costs.
-    fn loss(&self, columns: &Columns, adjacency: Adjacency) -> PrivacyLoss {
+    fn loss(&self, columns: &Columns, neighbours: Neighbours) -> PrivacyLoss {
         let mut sizes = columns.sizes();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         let single = sizes.first().map_or(1, |&size| size as u64);
         let pair = single.saturating_mul(sizes.get(1).map_or(1, |&size| size as u64)).min(self.most_cells);
-        self.composed(columns, self.singles.loss(single, adjacency), self.pairs.loss(pair, adjacency))
+        self.composed(columns, self.singles.loss(single, neighbours), self.pairs.loss(pair, neighbours))
     }
 
     fn composed(&self, columns: &Columns, single: PrivacyLoss, pair: PrivacyLoss) -> PrivacyLoss {

@@ -13,19 +13,19 @@
 //! **Cost.** ε in total: d measurements with ε/3d each, then T rounds with ε₂/T each. T depends on noisy answers, so a filter on Σε watches.
 
 use demur_accounting::Filter;
-use demur_core::{Adjacency, Epsilon, PrivacyLoss};
+use demur_core::{Epsilon, PrivacyLoss};
 use demur_exact::Rational;
 use demur_noise::Words;
 use rayon::prelude::*;
 
 use crate::aim::expected;
-use crate::curator::{Candidate, Curator, Noise, moved};
+use crate::curator::{Candidate, Curator, Noise};
 use crate::estimator::{Effort, Estimator};
 use crate::junction_tree::total_cells;
 use crate::model::Model;
 use crate::progress::{Progress, Watch, tell};
 use crate::singles::singles;
-use crate::{ColumnSet, Columns, Marginals, SynthError, Zeros};
+use crate::{ColumnSet, Columns, Marginals, Neighbours, SynthError, Zeros};
 
 /// How well the law is fitted after each round, and at the end.
 const ROUND: Effort = Effort { steps: 200, tolerance: 2e-2 };
@@ -62,11 +62,11 @@ impl Mwem {
         curator: &mut Curator<'_, W>,
         watch: &mut Watch<'_>,
     ) -> Result<Model, SynthError> {
-        let adjacency = curator.adjacency();
+        let neighbours = curator.neighbours();
         // Prices are rounded up: what is asked for is a millionth below what is there.
         let whole = &self.epsilon * &Rational::new(999_999, 1_000_000);
         let third = &whole / &Rational::from(3u32);
-        let one = laplace(&(&third / &Rational::from(columns.len() as u64)), adjacency);
+        let one = laplace(&(&third / &Rational::from(columns.len() as u64)), neighbours);
         let (compression, mut evidence) = singles(columns, zeros, curator, &one, watch)?;
         let sizes = compression.sizes.clone();
         let mut estimator = Estimator::new(sizes.clone(), zeros.potentials(&sizes));
@@ -74,9 +74,9 @@ impl Mwem {
         let mut fitted = estimator.fit(&evidence, rows, ROUND)?;
 
         let left = &whole - &third;
-        let rounds = self.rounds(rows, left.to_f64(), &sizes, adjacency);
+        let rounds = self.rounds(rows, left.to_f64(), &sizes, neighbours);
         let half = &(&left / &Rational::from(rounds as u64)) * &Rational::new(1, 2);
-        let noise = laplace(&half, adjacency);
+        let noise = laplace(&half, neighbours);
         for round in 1..=rounds {
             let sets: Vec<ColumnSet> = estimator.sets(&evidence).cloned().collect();
             let fits = |set: &ColumnSet| {
@@ -118,18 +118,18 @@ impl Mwem {
     }
 
     /// T; see the module text.
-    fn rounds(&self, rows: f64, epsilon: f64, sizes: &[usize], adjacency: Adjacency) -> usize {
+    fn rounds(&self, rows: f64, epsilon: f64, sizes: &[usize], neighbours: Neighbours) -> usize {
         let mut cells: Vec<u64> = self.wanted.iter().map(|(set, _)| set.cells(sizes)).collect();
         cells.sort_unstable();
         let median = cells.get(cells.len() / 2).map_or(1.0, |&cells| cells as f64);
-        let rounds = rows * epsilon / (2.0 * NOISE_PART * f64::from(moved(adjacency)) * median);
+        let rounds = rows * epsilon / (2.0 * NOISE_PART * f64::from(neighbours.l1()) * median);
         (rounds as usize).clamp(1, self.wanted.len())
     }
 }
 
 /// Laplace noise that costs ε.
-fn laplace(epsilon: &Rational, adjacency: Adjacency) -> Noise {
-    Noise::Laplace { scale: &Rational::from(moved(adjacency)) / epsilon }
+fn laplace(epsilon: &Rational, neighbours: Neighbours) -> Noise {
+    Noise::Laplace { scale: &Rational::from(neighbours.l1()) / epsilon }
 }
 
 #[cfg(test)]
@@ -142,12 +142,14 @@ mod tests {
         let marginals = Marginals::all(&columns, 2).unwrap();
         let (mwem, loss) = Mwem::plan(Epsilon::new(1.0).unwrap(), &marginals, 1000).unwrap();
         assert_eq!(loss.to_string(), "pure(1)");
-        let rounds = |rows, epsilon| mwem.rounds(rows, epsilon, &columns.sizes(), Adjacency::AddRemove);
+        let rounds = |rows, epsilon| {
+            mwem.rounds(rows, epsilon, &columns.sizes(), demur_core::Adjacency::AddRemove.into())
+        };
         // The median of 20, 24, 28, 30, 35, 42 is taken as 30: n·ε/600.
         assert_eq!(
             [rounds(10.0, 1.0), rounds(1800.0, 1.0), rounds(900.0, 2.0), rounds(1e9, 1.0)],
             [1, 3, 3, 6]
         );
-        assert_eq!(mwem.rounds(3600.0, 1.0, &columns.sizes(), Adjacency::Replace), 3);
+        assert_eq!(mwem.rounds(3600.0, 1.0, &columns.sizes(), demur_core::Adjacency::Replace.into()), 3);
     }
 }

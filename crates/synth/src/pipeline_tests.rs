@@ -8,20 +8,21 @@ use demur_exact::Rational;
 use demur_noise::Words;
 use demur_testkit::Seeded;
 
+use crate::curator::Noise;
 use crate::curator::trace::Look;
-use crate::curator::{Noise, moved};
-use crate::{ColumnSet, Columns, Marginals, Model, Plan, Progress, SynthError, Table, Zeros};
+use crate::{ColumnSet, Columns, Marginals, Model, Neighbours, Plan, Progress, SynthError, Table, Zeros};
 
 fn guarantee(epsilon: f64, delta: f64) -> Guarantee {
     Guarantee::new(Epsilon::new(epsilon).unwrap(), demur_core::Delta::new(delta).unwrap())
 }
 
-fn plans(columns: &Columns, adjacency: Adjacency, epsilon: f64) -> Vec<Plan> {
+fn plans(columns: &Columns, neighbours: impl Into<Neighbours>, epsilon: f64) -> Vec<Plan> {
+    let neighbours = neighbours.into();
     let marginals = Marginals::all(columns, 2).unwrap();
     vec![
-        Plan::mst(columns, adjacency, guarantee(epsilon, 1e-6)).unwrap(),
-        Plan::aim(columns, adjacency, guarantee(epsilon, 1e-6), &marginals, 1 << 12).unwrap(),
-        Plan::mwem(columns, adjacency, Epsilon::new(epsilon).unwrap(), &marginals, 1 << 12).unwrap(),
+        Plan::mst(columns, neighbours, guarantee(epsilon, 1e-6)).unwrap(),
+        Plan::aim(columns, neighbours, guarantee(epsilon, 1e-6), &marginals, 1 << 12).unwrap(),
+        Plan::mwem(columns, neighbours, Epsilon::new(epsilon).unwrap(), &marginals, 1 << 12).unwrap(),
     ]
 }
 
@@ -58,23 +59,34 @@ fn distances(a: &[u32], b: &[u32]) -> (u64, u64) {
 fn no_look_moves_by_more_than_its_sensitivity() {
     let columns = Columns::new([("a", 4), ("b", 3), ("c", 5), ("d", 2)]).unwrap();
     let (mut reached_counts, mut reached_scores) = (0, 0);
-    for adjacency in [Adjacency::AddRemove, Adjacency::Replace] {
-        let s = u64::from(moved(adjacency));
+    let kinds = [
+        (Adjacency::AddRemove, 1),
+        (Adjacency::Replace, 1),
+        (Adjacency::AddRemove, 3),
+        (Adjacency::Replace, 2),
+    ];
+    for (adjacency, many) in kinds {
+        let neighbours = Neighbours::new(adjacency, many).unwrap();
         for seed in 0..12 {
             let mut words = Seeded::new(1000 + seed);
             let rows = 30 + (words.word() % 200) as usize;
-            let codes = random_codes(&columns, rows, &mut words);
+            let mut codes = random_codes(&columns, rows, &mut words);
+            let row = words.word() as usize % (rows - 3);
+            let unit = row..row + many as usize;
             let mut other = codes.clone();
-            let row = words.word() as usize % rows;
-            for (column, other) in columns.iter().zip(&mut other) {
+            for (column, (codes, other)) in columns.iter().zip(codes.iter_mut().zip(&mut other)) {
+                // All rows of the unit are alike, which moves the most.
+                codes[unit.clone()].fill((words.word() % column.size as u64) as u32);
                 match adjacency {
-                    Adjacency::AddRemove => drop(other.remove(row)),
-                    Adjacency::Replace => other[row] = (words.word() % column.size as u64) as u32,
+                    Adjacency::AddRemove => drop(other.drain(unit.clone())),
+                    Adjacency::Replace => {
+                        other[unit.clone()].fill((words.word() % column.size as u64) as u32)
+                    }
                 }
             }
             let (table, neighbour) =
                 (Table::new(columns.clone(), codes).unwrap(), Table::new(columns.clone(), other).unwrap());
-            for plan in plans(&columns, adjacency, 2.0) {
+            for plan in plans(&columns, neighbours, 2.0) {
                 let here = looks(&plan, &table, seed, None);
                 let there = looks(&plan, &neighbour, seed + 50, Some(here.clone()));
                 assert_eq!(here.len(), there.len(), "{plan}: equal answers lead to equal questions");
@@ -86,8 +98,9 @@ fn no_look_moves_by_more_than_its_sensitivity() {
                         ) => {
                             assert_eq!(noise, same);
                             let (l1, l2) = distances(a, b);
-                            assert!(l1 <= s && l2 <= s, "{plan}: {l1} {l2}");
-                            reached_counts += u64::from(l1 == s);
+                            let most = (neighbours.l1(), neighbours.l2_squared());
+                            assert!(l1 <= most.0.into() && l2 <= most.1.into(), "{plan}: {l1} {l2}");
+                            reached_counts += u64::from((l1, l2) == (most.0.into(), most.1.into()));
                         }
                         (
                             Look::Selected { scores: a, sensitivity, .. },
@@ -126,10 +139,11 @@ fn runs_spend_no_more_than_was_charged() {
                 for look in &looks {
                     match look {
                         Look::Measured { noise: Noise::Gaussian { variance }, .. } => {
-                            gaussian += f64::from(moved(adjacency)) / variance.to_f64();
+                            gaussian +=
+                                f64::from(Neighbours::from(adjacency).l2_squared()) / variance.to_f64();
                         }
                         Look::Measured { noise: Noise::Laplace { scale }, .. } => {
-                            pure += f64::from(moved(adjacency)) / scale.to_f64();
+                            pure += f64::from(Neighbours::from(adjacency).l1()) / scale.to_f64();
                         }
                         Look::Selected { .. } => chosen += 1.0,
                     }

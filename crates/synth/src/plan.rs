@@ -12,9 +12,10 @@
 use std::fmt;
 
 use demur_accounting::Account;
-use demur_core::{Adjacency, Epsilon, Guarantee, PrivacyLoss, Release};
+use demur_core::{Domain, Epsilon, Guarantee, PrivacyLoss, Release, Workload};
 use demur_noise::{Entropy, Words};
 
+use crate::Blr;
 use crate::aim::{self, Aim};
 use crate::allowance::Allowance;
 use crate::curator::Curator;
@@ -24,7 +25,7 @@ use crate::model::Model;
 use crate::mst::Mst;
 use crate::mwem::Mwem;
 use crate::progress::Watch;
-use crate::{ColumnSet, Columns, Marginals, SynthError, Table, Zeros};
+use crate::{ColumnSet, Columns, Marginals, Neighbours, SynthError, Table, Zeros};
 
 /// Cells of a model unless another limit is given: tables of 8 MiB.
 pub const DEFAULT_CELLS: u64 = 1 << 20;
@@ -57,7 +58,7 @@ pub const MOST_MODEL_CELLS: u64 = 1 << 27;
 #[derive(Clone, Debug)]
 pub struct Plan {
     columns: Columns,
-    adjacency: Adjacency,
+    neighbours: Neighbours,
     zeros: Zeros,
     loss: PrivacyLoss,
     method: Method,
@@ -69,6 +70,7 @@ enum Method {
     Mst(Mst),
     Aim(Aim),
     Mwem(Mwem),
+    Blr(Box<Blr>),
 }
 
 /// A part of a plan and what it may use of the loss.
@@ -82,10 +84,15 @@ pub struct Stage {
 
 impl Plan {
     /// A spanning tree of strong pairs: quick, small, good for a first look.
-    pub fn mst(columns: &Columns, adjacency: Adjacency, guarantee: Guarantee) -> Result<Self, SynthError> {
+    pub fn mst(
+        columns: &Columns,
+        neighbours: impl Into<Neighbours>,
+        guarantee: Guarantee,
+    ) -> Result<Self, SynthError> {
         check_delta(guarantee)?;
-        let (mst, loss) = Mst::plan(columns, adjacency, guarantee)?;
-        Self::new(columns, adjacency, loss, Method::Mst(mst), MOST_MODEL_CELLS)
+        let neighbours = neighbours.into();
+        let (mst, loss) = Mst::plan(columns, neighbours, guarantee)?;
+        Self::new(columns, neighbours, loss, Method::Mst(mst), MOST_MODEL_CELLS)
     }
 
     /// Rounds of selecting and measuring what matters most: the most accurate.
@@ -93,7 +100,7 @@ impl Plan {
     /// The model has at most `max_cells` numbers ([`DEFAULT_CELLS`] is a good start); more take longer and can say more.
     pub fn aim(
         columns: &Columns,
-        adjacency: Adjacency,
+        neighbours: impl Into<Neighbours>,
         guarantee: Guarantee,
         marginals: &Marginals,
         max_cells: u64,
@@ -101,31 +108,51 @@ impl Plan {
         check_delta(guarantee)?;
         marginals.check(columns)?;
         let (aim, loss) = Aim::plan(guarantee, marginals, max_cells)?;
-        Self::new(columns, adjacency, loss, Method::Aim(aim), max_cells)
+        Self::new(columns, neighbours.into(), loss, Method::Aim(aim), max_cells)
     }
 
     /// Rounds with Laplace noise: for those who have no δ.
     pub fn mwem(
         columns: &Columns,
-        adjacency: Adjacency,
+        neighbours: impl Into<Neighbours>,
         epsilon: Epsilon,
         marginals: &Marginals,
         max_cells: u64,
     ) -> Result<Self, SynthError> {
         marginals.check(columns)?;
         let (mwem, loss) = Mwem::plan(epsilon, marginals, max_cells)?;
-        Self::new(columns, adjacency, loss, Method::Mwem(mwem), max_cells)
+        Self::new(columns, neighbours.into(), loss, Method::Mwem(mwem), max_cells)
+    }
+
+    /// A table of so many records, drawn from all there are: for tiny universes, where it can be done exactly.
+    pub fn blr(
+        columns: &Columns,
+        neighbours: impl Into<Neighbours>,
+        epsilon: Epsilon,
+        ways: usize,
+        records: u64,
+    ) -> Result<Self, SynthError> {
+        let neighbours = neighbours.into();
+        require(neighbours.keep_the_number_of_rows(), "synth.plan.blr", || {
+            "BLR needs a public number of rows: units of one row that are replaced, but here they come and go or have several; \
+             use MWEM, or declare that neighbours replace a row"
+                .into()
+        })?;
+        let domain = Domain::new(columns.iter().map(|column| (column.name.clone(), column.size as u64)))?;
+        let blr = Blr::new(Workload::marginals(&domain, ways.min(columns.len()))?, records, epsilon)?;
+        let loss = blr.loss();
+        Self::new(columns, neighbours, loss, Method::Blr(Box::new(blr)), MOST_MODEL_CELLS)
     }
 
     fn new(
         columns: &Columns,
-        adjacency: Adjacency,
+        neighbours: Neighbours,
         loss: PrivacyLoss,
         method: Method,
         max_cells: u64,
     ) -> Result<Self, SynthError> {
         let plan =
-            Self { columns: columns.clone(), adjacency, zeros: Zeros::none(), loss, method, max_cells };
+            Self { columns: columns.clone(), neighbours, zeros: Zeros::none(), loss, method, max_cells };
         plan.check_size()?;
         Ok(plan)
     }
@@ -133,6 +160,10 @@ impl Plan {
     /// The same with combinations that cannot occur.
     pub fn with_zeros(mut self, zeros: Zeros) -> Result<Self, SynthError> {
         zeros.sets().try_for_each(|set| self.columns.check(set))?;
+        let heard = zeros.sets().next().is_none() || !matches!(self.method, Method::Blr(_));
+        require(heard, "synth.plan.zeros", || {
+            "BLR draws from all tables and cannot be told what is impossible; use another method".into()
+        })?;
         self.zeros = zeros;
         self.check_size()?;
         Ok(self)
@@ -160,8 +191,8 @@ impl Plan {
     }
 
     /// Which tables must look alike.
-    pub fn adjacency(&self) -> Adjacency {
-        self.adjacency
+    pub fn neighbours(&self) -> Neighbours {
+        self.neighbours
     }
 
     /// The columns it was made for.
@@ -203,6 +234,7 @@ impl Plan {
                     stage("measuring marginals", third),
                 ]
             }
+            Method::Blr(_) => vec![stage("choosing a table", 1.0)],
         }
     }
 
@@ -226,11 +258,11 @@ impl Plan {
             "the table must have the columns the plan was made for, but it has others".into()
         })?;
         let allowance = match &self.method {
-            Method::Mst(_) => Allowance::list(&self.loss),
+            Method::Mst(_) | Method::Blr(_) => Allowance::list(&self.loss),
             Method::Aim(aim) => Allowance::filter(aim.filter.clone()),
             Method::Mwem(mwem) => Allowance::filter(mwem.filter.clone()),
         };
-        Ok(Curator::new(table, self.adjacency, allowance, words))
+        Ok(Curator::new(table, self.neighbours, allowance, words))
     }
 
     pub(crate) fn run<W: Words>(
@@ -242,6 +274,10 @@ impl Plan {
             Method::Mst(mst) => mst.run(&self.columns, &self.zeros, curator, watch),
             Method::Aim(aim) => aim.run(&self.columns, &self.zeros, curator, watch),
             Method::Mwem(mwem) => mwem.run(&self.columns, &self.zeros, curator, watch),
+            Method::Blr(blr) => {
+                let (records, rows) = curator.draw(blr)?;
+                Ok(Model::of_records(&self.columns, &records, rows))
+            }
         }
     }
 }
@@ -252,8 +288,10 @@ impl fmt::Display for Plan {
             Method::Mst(_) => "MST",
             Method::Aim(_) => "AIM",
             Method::Mwem(_) => "MWEM",
+            Method::Blr(_) => "BLR",
         };
-        write!(f, "{method} on {} columns, {} neighbours: {}", self.columns.len(), self.adjacency, self.loss)
+        let (columns, adjacency) = (self.columns.len(), self.neighbours.adjacency());
+        write!(f, "{method} on {columns} columns, {adjacency} neighbours: {}", self.loss)
     }
 }
 

@@ -45,6 +45,19 @@ pub(super) fn answer(
     }
 }
 
+/// A table that has no error, and nothing to be said beside it.
+pub(crate) fn table(table: &Table, shape: Shape, out: &mut impl Write) -> Result<(), Failure> {
+    match shape {
+        Shape::Table => people(table, out),
+        Shape::Json => {
+            let rows: Vec<_> = table.rows.iter().map(|row| object(table, row)).collect();
+            Ok(writeln!(out, "{:#}", json!({ "columns": table.headings, "rows": rows }))?)
+        }
+        Shape::Csv => comma_separated(table, out),
+        Shape::Lines => lines(table, out),
+    }
+}
+
 /// What is said beside the answer.
 fn told(answer: &Answer, quote: &Quote) {
     let certificate = &answer.certificate;
@@ -86,7 +99,7 @@ pub(super) fn people(table: &Table, out: &mut impl Write) -> Result<(), Failure>
 
 /// A value to the digits its error leaves, and the error.
 fn readable(cell: &Cell) -> (String, String) {
-    let Some((low, high)) = cell.interval else { return (plain(&cell.value), String::new()) };
+    let Some((low, high)) = cell.interval else { return (six_digits(&cell.value), String::new()) };
     let Some(value) = cell.value.as_f64() else { return (plain(&cell.value), format!("{low} … {high}")) };
     let (below, above) = (value - low, high - value);
     let wide = below.max(above);
@@ -98,6 +111,20 @@ fn readable(cell: &Cell) -> (String, String) {
     let around =
         if even { format!("± {wide:.places$}") } else { format!("{low:.places$} … {high:.places$}") };
     (shown, around)
+}
+
+/// A value as text; of a real number six digits are enough for people.
+fn six_digits(value: &Value) -> String {
+    match value.as_f64().filter(|_| value.is_f64()) {
+        Some(number) if number != 0.0 && number.abs() < 1e15 => {
+            let places = (5 - number.abs().log10().floor() as i32).clamp(0, 12) as usize;
+            let text = format!("{number:.places$}");
+            let text =
+                if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+            text.to_owned()
+        }
+        _ => plain(value),
+    }
 }
 
 /// A value as text, without quotes.

@@ -22,9 +22,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Starts the line, and listens for Ctrl-C; `charged` is set once rows are read.
     pub(super) fn start(charged: Arc<AtomicBool>) -> Result<Self, Failure> {
-        let seen = Arc::clone(&charged);
-        ctrlc::set_handler(move || interrupted(&seen))
-            .map_err(|error| Failure::new("cli.signal", format!("Ctrl-C cannot be heard: {error}")))?;
+        listen(Arc::clone(&charged))?;
         let done = Arc::new(AtomicBool::new(false));
         let watched = Arc::clone(&done);
         let thread =
@@ -39,6 +37,12 @@ impl Waiting {
             let _ = thread.join();
         }
     }
+}
+
+/// Listens for Ctrl-C; `charged` is set once rows are read.
+pub(crate) fn listen(charged: Arc<AtomicBool>) -> Result<(), Failure> {
+    ctrlc::set_handler(move || interrupted(&charged))
+        .map_err(|error| Failure::new("cli.signal", format!("Ctrl-C cannot be heard: {error}")))
 }
 
 fn show(charged: &AtomicBool, done: &AtomicBool) {

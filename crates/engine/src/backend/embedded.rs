@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::UNIX_EPOCH;
 
 use datafusion::arrow::array::RecordBatch;
@@ -24,7 +24,7 @@ use demur_tally::{Limits, Tallier, Tally};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
-use super::{Backend, Failed, files, scan::FileTable};
+use super::{Backend, Failed, Take, files, scan::FileTable};
 use crate::EngineError;
 
 /// Reads tables with all cores of this machine.
@@ -186,8 +186,8 @@ fn with_dictionaries(schema: &Schema, columns: &[String]) -> Schema {
 }
 
 impl Backend for Embedded {
-    fn version(&self, plan: &Bounded) -> Result<String, EngineError> {
-        if let Some(version) = &plan.table.version {
+    fn version(&self, table: &Table) -> Result<String, EngineError> {
+        if let Some(version) = &table.version {
             return Ok(version.clone());
         }
         let Source::Files(folder) = &self.source else {
@@ -195,7 +195,7 @@ impl Backend for Embedded {
                 .hint("give it one in the catalog"));
         };
         let mut version = String::new();
-        for file in files::of(&plan.table, folder)? {
+        for file in files::of(table, folder)? {
             let read = || {
                 let metadata = std::fs::metadata(&file)?;
                 Ok::<_, std::io::Error>((metadata.len(), metadata.modified()?))
@@ -209,9 +209,9 @@ impl Backend for Embedded {
         Ok(version)
     }
 
-    fn check(&self, plan: &Bounded) -> Result<(), EngineError> {
+    fn check(&self, table: &Table) -> Result<(), EngineError> {
         match &self.source {
-            Source::Files(folder) => files::check_files(&plan.table, folder),
+            Source::Files(folder) => files::check_files(table, folder),
             Source::Memory(_) => Ok(()),
         }
     }
@@ -219,5 +219,32 @@ impl Backend for Embedded {
     fn tally(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally, Failed> {
         self.reading.store(true, Ordering::Relaxed);
         self.runtime.block_on(self.run(plan, secret)).map_err(|_| Failed)
+    }
+
+    fn rows(&self, table: &Table, columns: &[&str], each: &Take<'_>) -> Result<(), Failed> {
+        self.reading.store(true, Ordering::Relaxed);
+        let context = self.context();
+        let scan = async {
+            let provider = self.provider(table, &[])?;
+            let schema = provider.schema();
+            let places = columns.iter().map(|name| schema.index_of(name)).collect::<Result<Vec<_>, _>>()?;
+            let physical = provider.scan(&context.state(), Some(&places), &[], None).await?;
+            execute_stream_partitioned(physical, context.task_ctx())
+        };
+        let streams = self.runtime.block_on(scan).map_err(|_| Failed)?;
+        let next = Mutex::new(streams.into_iter());
+        let work = || -> Result<(), Failed> {
+            loop {
+                let stream = next.lock().map_err(|_| Failed)?.next();
+                let Some(mut stream) = stream else { return Ok(()) };
+                while let Some(batch) = self.runtime.block_on(stream.next()) {
+                    each(&batch.map_err(|_| Failed)?)?;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.limits.workers).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| Failed)?)
+        })
     }
 }

@@ -90,6 +90,13 @@ pub fn stored_columns(file: &Path) -> Result<Vec<(String, Option<ColumnType>)>, 
     Ok(schema.fields().iter().map(column).collect())
 }
 
+/// The columns of a table's first file, in the order of that file.
+pub(crate) fn stored_order(table: &Table, folder: &Path) -> Result<Vec<String>, EngineError> {
+    let Some(first) = of(table, folder)?.into_iter().next() else { return Ok(Vec::new()) };
+    let schema = stored_schema(&first, table.format)?;
+    Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
+}
+
 /// The names and types a file states about itself.
 pub(super) fn stored_schema(file: &Path, format: Format) -> Result<Schema, EngineError> {
     let wrong = |error: String| {
