@@ -1,3 +1,20 @@
 //! Private learning: the exponential mechanism for anything, models trained under noise, clusters and hot spots.
 //!
+//! | what | where |
+//! |---|---|
+//! | a map and a list of hot spots | [`hotspots`] |
+//!
+//! Each has a `Plan` that knows its loss before a row is read; whoever runs it charges that loss first.
+//! Rows meet noise in one place, the curator (`curator.rs`); what it is not asked for is post-processing.
+//!
 //! Never here: noise or accounting of its own, files, SQL, the choice of a budget.
+
+mod curator;
+mod error;
+pub mod hotspots;
+mod people;
+mod progress;
+
+pub use error::LearnError;
+pub use people::Points;
+pub use progress::{Progress, Watch};
