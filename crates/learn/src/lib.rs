@@ -2,6 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
+//! | centres of points | [`kmeans`] |
 //! | a map and a list of hot spots | [`hotspots`] |
 //!
 //! Each has a `Plan` that knows its loss before a row is read; whoever runs it charges that loss first.
@@ -12,6 +13,7 @@
 mod curator;
 mod error;
 pub mod hotspots;
+pub mod kmeans;
 mod people;
 mod progress;
 
