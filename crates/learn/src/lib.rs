@@ -2,6 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
+//! | one candidate, several, the best of many runs, the first above a threshold | [`select`] |
 //! | centres of points | [`kmeans`] |
 //! | a map and a list of hot spots | [`hotspots`] |
 //!
@@ -16,6 +17,7 @@ pub mod hotspots;
 pub mod kmeans;
 mod people;
 mod progress;
+pub mod select;
 
 pub use error::LearnError;
 pub use people::Points;
