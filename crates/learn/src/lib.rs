@@ -4,6 +4,7 @@
 //! |---|---|
 //! | one candidate, several, the best of many runs, the first above a threshold | [`select`] |
 //! | centres of points | [`kmeans`] |
+//! | communities of a network's users | [`communities`] |
 //! | a map and a list of hot spots | [`hotspots`] |
 //!
 //! Each has a `Plan` that knows its loss before a row is read; whoever runs it charges that loss first.
@@ -11,6 +12,7 @@
 //!
 //! Never here: noise or accounting of its own, files, SQL, the choice of a budget.
 
+pub mod communities;
 mod curator;
 mod error;
 pub mod hotspots;
