@@ -8,7 +8,7 @@
 //! | a map and a list of hot spots | [`hotspots`] |
 //!
 //! Each has a `Plan` that knows its loss before a row is read; whoever runs it charges that loss first.
-//! Rows meet noise in one place, the curator (`curator.rs`); what it is not asked for is post-processing.
+//! Points meet noise in one place, the curator (`curator.rs`), and ties in one function (`communities.rs`); the rest is post-processing.
 //!
 //! Never here: noise or accounting of its own, files, SQL, the choice of a budget.
 
