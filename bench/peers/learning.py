@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""demur's training beside diffprivlib and opacus: one run, one table.
+
+    cargo build --release -p demur-learn --examples && python3 bench/peers/learning.py [tables] [networks]
+
+The peers are installed into virtual environments beside this file, once (opacus brings several gigabytes). Ours are the examples of
+target/release, or of the folder in DEMUR_EXAMPLES.
+
+Tables: area under the curve of logistic regression on rows that were not trained on, at ε 0.1, 1 and 10. Ours has δ = 10⁻⁵ and no parameter to choose. diffprivlib has δ = 0, and gets the
+best of two encodings and four strengths of regularisation, chosen by the very figure that is shown. Networks: the same two on handwritten digits, with equal batches, epochs, clipping, rates and
+(ε, δ), turn by turn; the median of the turns' ratios counts.
+"""
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from environment import interpreter
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = Path(os.environ.get("DEMUR_EXAMPLES", HERE.parent.parent / "target" / "release" / "examples"))
+PATIENCE = 3600
+EPSILONS = ["0.1", "1", "10"]
+TURNS, EPSILON, EPOCHS = 3, "3", "3"
+
+
+def lines(command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=PATIENCE)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def tables():
+    python = interpreter(HERE / "target" / "venv-learning", HERE / "requirements-learning.txt", PATIENCE)
+    peer = {(name, epsilon): float(auc) for name, epsilon, auc in lines([python, HERE / "learning_peers.py", "tables", *EPSILONS])}
+    print(f"{'AUC':<10}{'ε':>6}{'demur':>10}{'diffprivlib':>14}")
+    for name, epsilon, auc in lines([EXAMPLES / "tables", *EPSILONS]):
+        print(f"{name:<10}{epsilon:>6}{float(auc):>10.4f}{peer[name, epsilon]:>14.4f}")
+
+
+def networks():
+    python = interpreter(HERE / "target" / "venv-opacus", HERE / "requirements-opacus.txt", PATIENCE)
+    print(f"{'network':<10}{'demur':>10}{'opacus':>10}{'examples/s':>13}{'opacus':>10}{'times':>8}")
+    for name in ["cnn", "mlp"]:
+        turns = []
+        for _ in range(TURNS):
+            ours = lines([EXAMPLES / "networks", EPSILON, EPOCHS, name])[0]
+            theirs = lines([python, HERE / "learning_peers.py", "networks", EPSILON, EPOCHS, name])[0]
+            turns.append([*map(float, ours[1:3]), *map(float, theirs[1:3])])
+        mean = lambda column: statistics.mean(turn[column] for turn in turns)
+        times = statistics.median(turn[1] / turn[3] for turn in turns)
+        print(f"{name:<10}{mean(0):>10.4f}{mean(2):>10.4f}{mean(1):>13.0f}{mean(3):>10.0f}{times:>8.1f}")
+
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or ["tables", "networks"]:
+        {"tables": tables, "networks": networks}[part]()
