@@ -391,6 +391,9 @@ mod tests {
         let mut vector = [3, 4];
         fit(&mut vector, &look);
         assert_eq!(vector, [3, 4]);
+        let mut vector = [4, 4];
+        fit(&mut vector, &look);
+        assert_eq!(vector, [3, 3], "a little too long is too long");
         let mut vector = [300, -401];
         fit(&mut vector, &look);
         assert!(vector[0] > 0 && vector[1] < 0 && vector.iter().map(|v| v * v).sum::<i64>() <= 25);

@@ -78,6 +78,20 @@ fn bits_are_flipped_as_often_as_they_should_be() {
     assert!(mean.abs() < 6.0 * noisy.deviation() * (2.0 * 299.0 / 300.0f64).sqrt(), "{mean}");
 }
 
+/// Words of zeros make every coin say flip: no pair may be left out, and no user is tied to itself.
+#[test]
+fn every_pair_has_a_coin() {
+    for users in [1usize, 2, 63, 64, 65, 130] {
+        let plan = Plan::new(users, Hidden::Tie, epsilon(1.0)).unwrap();
+        let coins = &mut Rigged::new(vec![0; 100_000]);
+        let noisy = plan.publish(&Network::new(users, []).unwrap(), coins).unwrap();
+        for user in 0..users {
+            let others: Vec<usize> = (0..users).filter(|&other| other != user).collect();
+            assert_eq!(noisy.others(user).collect::<Vec<_>>(), others, "{users}");
+        }
+    }
+}
+
 #[test]
 fn a_users_list_changes_no_more_bits_than_declared() {
     let (network, _) = planted(2, 40, 0.5, 0.2, 5);

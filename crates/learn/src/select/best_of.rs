@@ -12,7 +12,7 @@
 //! **Guarantee** \[Papernot2022\] Theorem 2. If a run has Rényi divergences ε at order λ > 1 and ε̂ at order λ̂ ≥ 1, the whole has at order λ at most
 //!
 //! ```text
-//! ε + (1 + η)(1 − 1/λ̂)·ε̂ + (1 + η)·ln(1/γ)/λ̂ + ln E[K]/(λ − 1)
+//! ε + (1 + η)(1 − 1/λ̂)·ε̂ + (1 + η)·ln(1/γ)/λ̂ + ln E(K)/(λ − 1)
 //! ```
 //!
 //! At λ, λ̂ → ∞: if a run is ε-private, the whole is (2 + η)ε-private, however many runs are expected. (For η = 1 this is 3ε
@@ -108,7 +108,7 @@ impl BestOf {
         &self.loss
     }
 
-    /// E[K].
+    /// How many runs are expected.
     pub fn expected_runs(&self) -> f64 {
         expected_runs(self.eta.to_f64(), self.gamma.to_f64())
     }
