@@ -120,20 +120,23 @@ impl Way {
 
     /// δ(ε), by a method that composes laws.
     pub(crate) fn delta(&self, method: Method, epsilon: &Rational) -> Result<Bounds, AccountingError> {
-        let inside =
-            if self.terms.laws.is_empty() || self.top().is_some_and(|top| epsilon.to_f64_down() >= top) {
-                Bounds::new(0.0, 0.0)
-            } else {
-                match method {
-                    Method::Closed => return self.closed(epsilon),
-                    Method::Lattice => match self.table() {
-                        Some(table) => table.delta(epsilon),
-                        None => self.line_delta(epsilon.to_f64(), Some(self.lattice()?))?,
-                    },
-                    Method::Inversion => self.line_delta(epsilon.to_f64(), None)?,
-                    _ => self.grid_delta(epsilon)?,
-                }
-            };
+        let reached = || {
+            self.top().is_some_and(|top| epsilon.to_f64_down() >= top)
+                || self.exact_top().is_some_and(|top| *epsilon >= top)
+        };
+        let inside = if self.terms.laws.is_empty() || reached() {
+            Bounds::new(0.0, 0.0)
+        } else {
+            match method {
+                Method::Closed => return self.closed(epsilon),
+                Method::Lattice => match self.table() {
+                    Some(table) => table.delta(epsilon),
+                    None => self.line_delta(epsilon.to_f64(), Some(self.lattice()?))?,
+                },
+                Method::Inversion => self.line_delta(epsilon.to_f64(), None)?,
+                _ => self.grid_delta(epsilon)?,
+            }
+        };
         Ok(self.with_infinite(inside))
     }
 
