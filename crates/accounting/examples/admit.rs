@@ -7,6 +7,8 @@
 //!
 //! Each row has the median of one admission where the loss was seen before, and of the first one by a new filter, which prices it.
 
+#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+
 use std::time::Instant;
 
 use demur_accounting::Filter;
@@ -14,6 +16,7 @@ use demur_core::PrivacyLoss;
 use demur_exact::Rational;
 
 type Fault = Box<dyn std::error::Error>;
+type Maker<'a> = &'a dyn Fn() -> Result<Filter, Fault>;
 
 const LOSSES: [&str; 6] = [
     "laplace(scale=100)",
@@ -26,7 +29,7 @@ const LOSSES: [&str; 6] = [
 
 fn main() -> Result<(), Fault> {
     let (epsilon, delta): (Rational, Rational) = ("1000".parse()?, "1e-6".parse()?);
-    let makers: [(&str, &dyn Fn() -> Result<Filter, Fault>); 4] = [
+    let makers: [(&str, Maker<'_>); 4] = [
         ("pure", &|| Ok(Filter::pure(epsilon.clone())?)),
         ("zcdp", &|| Ok(Filter::zcdp(epsilon.clone(), delta.clone())?)),
         ("gaussian", &|| Ok(Filter::gaussian(epsilon.clone(), delta.clone())?)),

@@ -8,6 +8,8 @@
 //! Each line is a question of `demur account batch`: losses with delta, epsilon or order,
 //! perhaps a method, or something to calibrate.
 
+#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+
 use std::io::{BufRead, stdin};
 use std::time::Instant;
 
