@@ -1313,11 +1313,36 @@ def long_compositions():
     yield from deltas("laplace(scale=10)*1000", "15")
 
 
+def sampled_divergences():
+    """Strong signals and rare samples, in both directions."""
+    for rate, sigma, orders in (
+        ("0.01", "1", ("3", "16", "64")),
+        ("0.1", "1", ("2", "16", "32.5")),
+        ("0.01", "0.2", ("2", "3")),
+        ("0.1", "0.3", ("4",)),
+        ("0.5", "0.5", ("1.1", "2")),
+        ("0.001", "0.5", ("3", "128")),
+        ("0.001", "2", ("1.1", "2", "8", "64")),
+        ("0.001", "5", ("1.1", "2", "16")),
+        ("0.01", "5", ("256",)),
+        ("0.0001", "1", ("2", "5")),
+    ):
+        yield from renyis(f"subsampled({rate}, gaussian(sigma={sigma}))", *orders)
+    yield from renyis("subsampled(0.001, gaussian(sigma=2))*1000 + laplace(scale=10)*3", "2", "8")
+
+
+def long_lattices():
+    yield from epsilons("pure(1)*5000", "1e-9")
+    yield from epsilons("pure(1)*10000", "1e-12")
+    yield from deltas("pure(1)*5000", "2679")
+
+
 def main():
     start, rows = time.time(), []
     self_check()
     print(f"{time.time() - start:7.2f} s  the routes agree with each other", flush=True)
-    for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, rare_samples, long_compositions):
+    for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, rare_samples, long_compositions,
+                   sampled_divergences, long_lattices):
         rows += [compute() for compute in family()]
         with open(PATH, "w") as file:
             file.write("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")

@@ -71,7 +71,7 @@ fn basic(way: &Way, question: Question<'_>) -> Result<f64, AccountingError> {
 fn covers(way: &Way, asked: &Rational, rounded: f64) -> bool {
     let exact = way.terms.laws.iter().try_fold(Rational::zero(), |sum, (law, count)| {
         let pieces = law.pieces()?;
-        let one = if pieces.infinite == 0.0 { Rational::zero() } else { pieces.exactly_infinite.clone()? };
+        let one = if pieces.infinite == 0.0 { Rational::zero() } else { pieces.infinite_at_most.clone()? };
         Some(&sum + &(&one * &Rational::from(*count)))
     });
     exact.map_or(asked.to_f64_down() >= rounded, |exact| *asked >= exact)
@@ -115,8 +115,8 @@ fn worst(way: &Way) -> Result<Terms, AccountingError> {
         let odds = libm::exp(-epsilon);
         let high = (1.0 - delta) / (1.0 + odds);
         let atoms = vec![
-            Atom { loss: loss.clone(), probability: high, other: high * odds },
-            Atom { loss: &Rational::zero() - &loss, probability: high * odds, other: high },
+            Atom::new(loss.clone(), high, high * odds),
+            Atom::new(&Rational::zero() - &loss, high * odds, high),
         ];
         let pieces = Pieces { atoms, infinite: delta, ..Pieces::default() };
         laws.push((Law { base: Base::Pieces(pieces), sampling: None }, count as u64));
@@ -142,7 +142,7 @@ fn concentrated(way: &Way) -> Result<Terms, AccountingError> {
         terms.rho = &terms.rho + &(&rho * &Rational::from(*count));
         if law.infinite() > 0.0 {
             let kept = 1.0 - law.infinite();
-            let atoms = vec![Atom { loss: Rational::zero(), probability: kept, other: kept }];
+            let atoms = vec![Atom::new(Rational::zero(), kept, kept)];
             let pieces = Pieces { atoms, infinite: law.infinite(), ..Pieces::default() };
             terms.laws.push((Law { base: Base::Pieces(pieces), sampling: None }, *count));
         }

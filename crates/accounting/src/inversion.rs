@@ -91,15 +91,14 @@ impl Sum {
             return Bounds::new(0.0, f64::INFINITY);
         }
         let tolerance = (1e-15 / self.uses().max(1.0)).max(1e-19);
-        let reach = Reach { tilt, frequency: 0.0, tolerance };
         let gaussian = tilt * (tilt + 1.0) / 2.0 * self.mu_squared;
-        let (mut value, mut error) = (gaussian, 8.0 * UNIT * gaussian);
+        let (mut lower, mut upper) = (gaussian * (1.0 - 8.0 * UNIT), gaussian * (1.0 + 8.0 * UNIT));
         for (law, count) in &self.terms {
-            let moment = Nodes::of(law, reach).moments(tilt).real();
-            value += count * moment.value.re;
-            error += count * moment.error + 4.0 * UNIT * value;
+            let one = law.log_moment_of_whole_order(tilt).unwrap_or_else(|| log_moment(law, tilt, tolerance));
+            lower = (lower + count * one.lower) * (1.0 - 4.0 * UNIT);
+            upper = (upper + count * one.upper) * (1.0 + 4.0 * UNIT);
         }
-        Bounds::new((value - error).max(0.0), value + error)
+        Bounds::new(lower.max(0.0), upper)
     }
 
     /// ln F(c), as the lines are scaled by.
@@ -148,6 +147,18 @@ impl Sum {
     pub(crate) fn uses(&self) -> f64 {
         self.terms.iter().map(|(_, count)| count).sum()
     }
+}
+
+/// ln K(c) of one law, by nodes that miss a negligible share of it.
+fn log_moment(law: &Law, tilt: f64, tolerance: f64) -> Bounds {
+    let by = |tolerance: f64| {
+        let found = Nodes::of(law, Reach { tilt, frequency: 0.0, tolerance }).moments(tilt).real();
+        Bounds::new((found.value.re - found.error).max(0.0), found.value.re + found.error)
+    };
+    let first = by(tolerance);
+    // On rare samples ln K is tiny itself.
+    let needed = 1e-14 * first.upper;
+    if needed < tolerance && needed > 1e-40 { by(needed / (1.0 + tilt)).and(first) } else { first }
 }
 
 /// ln of c^c/(c + 1)^(c + 1), the factor between (1 − e^(−t))⁺ and e^(ct).

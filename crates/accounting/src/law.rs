@@ -21,8 +21,10 @@
 //!
 //! **References.** \[Zhu2022\] for worst pairs, their composition and sampling.
 
+mod mechanism;
 mod of_loss;
 mod profile;
+mod whole_order;
 
 use demur_exact::Rational;
 
@@ -53,14 +55,16 @@ pub(crate) struct Pieces {
     pub(crate) flats: Vec<Flat>,
     /// P[L = ∞] = Q[L = −∞].
     pub(crate) infinite: f64,
-    /// The same as a fraction, where it is one.
-    pub(crate) exactly_infinite: Option<Rational>,
+    /// A fraction it does not exceed: itself where it is a fraction, else one that agrees in 30 digits or more.
+    pub(crate) infinite_at_most: Option<Rational>,
 }
 
 /// A loss that has a probability of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Atom {
     pub(crate) loss: Rational,
+    /// What the loss is above its double.
+    pub(crate) rest: f64,
     /// P[L = loss].
     pub(crate) probability: f64,
     /// Q[L = loss], e^(−loss) times that, where that can be told in doubles.
@@ -91,6 +95,13 @@ pub(crate) enum Direction {
     Add,
     /// One person's record is replaced by another's, in a sample of fixed size.
     Replace,
+}
+
+impl Atom {
+    pub(crate) fn new(loss: Rational, probability: f64, other: f64) -> Self {
+        let double = Rational::try_from(loss.to_f64()).unwrap_or_else(|_| loss.clone());
+        Self { rest: (&loss - &double).to_f64(), loss, probability, other }
+    }
 }
 
 impl Law {

@@ -15,6 +15,9 @@ use crate::{AccountingError, Bounds, Method, gaussian};
 /// The largest ε anybody is told.
 const HIGHEST: f64 = 1e300;
 
+/// A δ that is no further from the probability of an infinite loss is as good as that.
+const SAME: f64 = 1e-12;
+
 /// The relative width with which a path that bends is good enough.
 const NARROW: f64 = 1e-10;
 
@@ -117,20 +120,23 @@ impl Way {
 
     /// δ(ε), by a method that composes laws.
     pub(crate) fn delta(&self, method: Method, epsilon: &Rational) -> Result<Bounds, AccountingError> {
-        let inside =
-            if self.terms.laws.is_empty() || self.top().is_some_and(|top| epsilon.to_f64_down() >= top) {
-                Bounds::new(0.0, 0.0)
-            } else {
-                match method {
-                    Method::Closed => return self.closed(epsilon),
-                    Method::Lattice => match self.table() {
-                        Some(table) => table.delta(epsilon),
-                        None => self.line_delta(epsilon.to_f64(), Some(self.lattice()?))?,
-                    },
-                    Method::Inversion => self.line_delta(epsilon.to_f64(), None)?,
-                    _ => self.grid_delta(epsilon)?,
-                }
-            };
+        let reached = || {
+            self.top().is_some_and(|top| epsilon.to_f64_down() >= top)
+                || self.exact_top().is_some_and(|top| *epsilon >= top)
+        };
+        let inside = if self.terms.laws.is_empty() || reached() {
+            Bounds::new(0.0, 0.0)
+        } else {
+            match method {
+                Method::Closed => return self.closed(epsilon),
+                Method::Lattice => match self.table() {
+                    Some(table) => table.delta(epsilon),
+                    None => self.line_delta(epsilon.to_f64(), Some(self.lattice()?))?,
+                },
+                Method::Inversion => self.line_delta(epsilon.to_f64(), None)?,
+                _ => self.grid_delta(epsilon)?,
+            }
+        };
         Ok(self.with_infinite(inside))
     }
 
@@ -145,14 +151,13 @@ impl Way {
         }
         let within = &(delta - &exact(lost.upper)) / &exact((1.0 - lost.upper).max(f64::MIN_POSITIVE));
         let at_most = &(delta - &exact(lost.lower)) / &exact((1.0 - lost.lower).max(f64::MIN_POSITIVE));
-        if within <= Rational::zero() {
-            // With the δ of the loss itself, exactly, its largest finite loss is its ε.
-            if let (Some(exactly), Some(top)) = (self.exactly_lost(), self.top())
-                && exactly <= *delta
-            {
-                return Ok(Bounds::new(top * (1.0 - 1e-10), top));
+        if within.to_f64() <= SAME * delta.to_f64() {
+            if let Some(bounds) = self.epsilon_of_own(delta) {
+                return Ok(bounds);
             }
-            return self.epsilon_of_nothing(delta);
+            if within <= Rational::zero() {
+                return self.epsilon_of_nothing(delta);
+            }
         }
         if method == Method::Closed {
             self.must_have_formula()?;
@@ -180,6 +185,21 @@ impl Way {
             Some(top) => Bounds::new(bounds.lower.min(top), bounds.upper.min(top)),
             None => bounds,
         })
+    }
+
+    /// ε(δ) when δ is the probability of an infinite loss to twelve digits, and not below it: the largest finite loss.
+    ///
+    /// δ(ε) is at least that probability and p·(1 − e^(ε − top)), for p the probability of the largest loss. So ε is at
+    /// least top − 2(δ − P[L = ∞])/p where that is above top − ½.
+    fn epsilon_of_own(&self, delta: &Rational) -> Option<Bounds> {
+        let (top, law) = (self.top()?, self.single()?);
+        let pieces = law.pieces()?;
+        if pieces.infinite_at_most.as_ref()? > delta {
+            return None;
+        }
+        let most = pieces.atoms.iter().max_by(|a, b| a.loss.cmp(&b.loss))?;
+        let spread = 4.0 * SAME * delta.to_f64() / most.probability + 1e-13 * top;
+        Some(Bounds::new(if spread < 0.5 { (top - spread).max(0.0) } else { 0.0 }, top))
     }
 
     /// ε(δ) when δ is no more than the probability of an infinite loss.
@@ -303,6 +323,11 @@ impl Way {
         let bent = || self.bent_epsilon(delta, within);
         let line = || {
             let line = self.sum.line_for_delta(log_delta, lattice)?;
+            if lattice.is_some() {
+                // The profile has a corner at every point of the lattice, where tangents lead astray.
+                let profile = |tried: &Rational| self.with_infinite(line.delta(tried.to_f64()));
+                return least_epsilon(profile, delta, line.centre(), self.top().unwrap_or(HIGHEST));
+            }
             line.epsilon(within.to_f64_down(), at_most.to_f64_up() * (1.0 + 1e-15))
         };
         let found = self.either(bent, line);
@@ -444,14 +469,6 @@ impl Way {
             let reaches = pieces.flats.iter().all(|flat| flat.high <= top.to_f64_up());
             reaches.then(|| &sum + &(top * &Rational::from(*count)))
         })
-    }
-
-    /// P[L = ∞] of a single use as a fraction, where it is one.
-    fn exactly_lost(&self) -> Option<Rational> {
-        let law = self.single()?;
-        let Base::Pieces(pieces) = &law.base else { return None };
-        let exactly = pieces.exactly_infinite.as_ref()?;
-        law.sampling.is_none().then(|| exactly.clone())
     }
 
     /// The probability that some loss is infinite.

@@ -43,9 +43,7 @@ enum Kind {
 }
 
 /// What is known to be looser, each with a limit of its own.
-const LOOSER: [(Find, &str, &str, f64); 2] = [
-    // Moments of high order are computed to what an inversion needs, not to the last digit.
-    (Find::Renyi, "subsampled(0.01, gaussian(sigma=1))", "32", 1e-8),
+const LOOSER: [(Find, &str, &str, f64); 1] = [
     // δ is a small part of what cancels, and the bound on rounding is that large.
     (Find::Epsilon, "subsampled(0.001, gaussian(sigma=5))*2", "1e-12", 2e-7),
 ];
@@ -158,7 +156,7 @@ fn few_sampled_gaussians_have_a_narrow_interval() {
 #[test]
 fn the_reference_file_is_complete() {
     let cases = cases();
-    assert!(cases.len() >= 380, "{} cases", cases.len());
+    assert!(cases.len() >= 416, "{} cases", cases.len());
     for find in [Find::Delta, Find::Epsilon, Find::Renyi] {
         for kind in [Kind::Closed, Kind::Composed] {
             let count = cases.iter().filter(|case| case.find == find && case.kind == kind).count();

@@ -207,10 +207,8 @@ mod tests {
         last: usize,
         goal: f64,
     ) -> (f64, f64) {
-        let atom = |&(loss, probability): &(i32, f64)| Atom {
-            loss: Rational::new(loss.into(), 1),
-            probability,
-            other: probability * f64::from(-loss).exp(),
+        let atom = |&(loss, probability): &(i32, f64)| {
+            Atom::new(Rational::new(loss.into(), 1), probability, probability * f64::from(-loss).exp())
         };
         let pieces = Pieces { atoms: losses.iter().map(atom).collect(), ..Pieces::default() };
         let sum =

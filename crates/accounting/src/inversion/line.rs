@@ -89,10 +89,7 @@ impl Line {
         let z = Complex64::new(c, y);
         let kernel = match self.lattice {
             None => (z * (z + 1.0)).inv(),
-            Some(Lattice { step, .. }) => {
-                let fall = |z: Complex64| 1.0 - (-z * step).exp();
-                step / (fall(z) * fall(z + 1.0))
-            }
+            Some(Lattice { step, .. }) => step / (fall(z * step) * fall((z + 1.0) * step)),
         };
         if error > 0.1 {
             let bound = (modulus - self.log_scale + 1e-12).exp() * kernel.norm();
@@ -100,6 +97,11 @@ impl Line {
         }
         let value = (log - self.log_scale).exp() * kernel;
         Node { y, value, error: value.norm() * 1.1 * error }
+    }
+
+    /// About the ε for which the line was placed.
+    pub(crate) fn centre(&self) -> f64 {
+        self.centre
     }
 
     /// ln(F(c)·e^(−cε)).
@@ -112,7 +114,8 @@ impl Line {
         let (mut value, mut slope, mut error) = (0.0, 0.0, 0.0);
         let (here, most, numerator) = self.numerator(epsilon);
         // On a lattice the first loss above ε is known to a few units of where the lattice starts.
-        let offset = self.lattice.map_or(0.0, |lattice| lattice.offset.abs());
+        // That moves a term by |z| of itself, and its factor by |1 − e^(−zg)| ≤ |z|g.
+        let (offset, gap) = self.lattice.map_or((0.0, 0.0), |lattice| (lattice.offset.abs(), lattice.step));
         // From the far end, so that the large terms are rounded least often.
         for (index, node) in self.nodes.iter().enumerate().rev() {
             let half = if index == 0 { 0.5 } else { 1.0 };
@@ -120,9 +123,12 @@ impl Line {
             let term = node.value * numerator(node.y) * Complex64::new(cosine, -sine) * half;
             value += term.re;
             slope -= term.re * self.tilt - term.im * node.y;
-            error += (node.error + size(node.value) * 8.0 * UNIT) * most * half
-                + size(term) * UNIT * (8.0 + 4.0 * node.y * (epsilon.abs() + offset) + index as f64)
-                + size(node.value) * 8.0 * UNIT * offset;
+            let order = self.tilt + node.y;
+            error += (node.error + size(node.value) * 32.0 * UNIT) * most * half
+                + size(term)
+                    * UNIT
+                    * (8.0 + 4.0 * node.y * epsilon.abs() + 8.0 * order * offset + index as f64)
+                + size(node.value) * 8.0 * UNIT * offset * (order * gap).min(2.0);
         }
         let factor = self.step / PI;
         (value * factor, slope * factor, error * factor * (1.0 + 1e-6) + self.tail)
@@ -259,6 +265,14 @@ impl Line {
         let (log_scale, centre) = (0.0, saddle.epsilon);
         Self { tilt, step, lattice: None, log_scale, centre, nodes: vec![], tail: 0.0, beyond }
     }
+}
+
+/// 1 − e^(−z) for Re z > 0. Neither part cancels: 1 − e^(−a)·cos b = (1 − e^(−a))·cos b + 2sin²(b/2), where cos b < 0
+/// makes the whole at least 1.
+fn fall(z: Complex64) -> Complex64 {
+    let (sine, cosine) = libm::sincos(z.im);
+    let (half, shrunk) = (libm::sin(z.im / 2.0), libm::expm1(-z.re));
+    Complex64::new(2.0 * half * half - shrunk * cosine, (1.0 + shrunk) * sine)
 }
 
 /// At least |z|, and at most √2 times that.

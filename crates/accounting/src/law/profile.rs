@@ -18,16 +18,19 @@
 
 use demur_exact::{Rational, float, gaussian_delta};
 
-use super::{Base, Direction, Flat, Law, Pieces, Sampling};
+use super::{Atom, Base, Direction, Flat, Law, Pieces, Sampling};
 use crate::Bounds;
 
 /// What a handful of rounded operations are off by at most, as a share.
 const SLACK: f64 = 1e-14;
 
+/// Two numbers whose difference is a smaller share of them are subtracted as fractions.
+const NEAR: f64 = 1e-9;
+
 /// δ(ε) of one use for ε ≥ 0.
 pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
     let Some(sampling) = &law.sampling else {
-        let Bounds { lower, upper } = unsampled(&law.base, &Distance::Exact(epsilon.clone()));
+        let Bounds { lower, upper } = unsampled(&law.base, &Distance::exact(epsilon));
         return Bounds::new(lower.min(1.0), upper.min(1.0));
     };
     let epsilon = epsilon.to_f64();
@@ -64,25 +67,41 @@ fn scale(bounds: Bounds, factor: f64) -> Bounds {
 
 /// ε, known exactly or nearly.
 enum Distance {
-    Exact(Rational),
+    /// As a fraction, its double, and what it is above that.
+    Exact { epsilon: Rational, double: f64, rest: f64 },
     /// Between two doubles.
     Between(f64, f64),
 }
 
 impl Distance {
+    fn exact(epsilon: &Rational) -> Self {
+        let double = epsilon.to_f64();
+        let rest = Rational::try_from(double).map_or(0.0, |rounded| (epsilon - &rounded).to_f64());
+        Self::Exact { epsilon: epsilon.clone(), double, rest }
+    }
+
     fn near(epsilon: f64) -> Self {
         let spread = 8.0 * f64::EPSILON * (1.0 + epsilon.abs());
         Self::Between(epsilon - spread, epsilon + spread)
     }
 
-    /// Bounds on ℓ − ε.
-    fn to(&self, loss: &Rational) -> (f64, f64) {
+    /// Bounds on ℓ − ε for an atom at ℓ, whose double is given.
+    fn to(&self, atom: &Atom, loss: f64) -> (f64, f64) {
         match self {
-            Self::Exact(epsilon) => {
-                let gap = loss - epsilon;
+            Self::Exact { epsilon, double, rest } => {
+                // The difference of the doubles and what it is rounded by, exactly; then the rests.
+                let gap = loss - double;
+                let part = loss - gap;
+                let rounded = (part - double) + (loss - (gap + part));
+                let gap = gap + (rounded + (atom.rest - rest));
+                if gap.abs() > NEAR * (loss.abs() + double.abs()) {
+                    let spread = 2.0 * f64::EPSILON * gap.abs();
+                    return (gap - spread, gap + spread);
+                }
+                let gap = &atom.loss - epsilon;
                 (gap.to_f64_down(), gap.to_f64_up())
             }
-            Self::Between(low, high) => self.to_double(loss.to_f64(), (*low, *high)),
+            Self::Between(low, high) => self.to_double(loss, (*low, *high)),
         }
     }
 
@@ -93,7 +112,7 @@ impl Distance {
 
     fn ends(&self) -> (f64, f64) {
         match self {
-            Self::Exact(epsilon) => (epsilon.to_f64_down(), epsilon.to_f64_up()),
+            Self::Exact { epsilon, .. } => (epsilon.to_f64_down(), epsilon.to_f64_up()),
             Self::Between(low, high) => (*low, *high),
         }
     }
@@ -145,7 +164,7 @@ pub(crate) fn gaussian(epsilon: f64, mu: f64) -> Bounds {
 fn of_pieces(pieces: &Pieces, epsilon: &Distance) -> Bounds {
     let (mut lower, mut upper) = (pieces.infinite, pieces.infinite);
     for atom in &pieces.atoms {
-        let (near, far) = epsilon.to(&atom.loss);
+        let (near, far) = epsilon.to(atom, atom.loss.to_f64());
         lower += atom.probability * -libm::expm1(-near.max(0.0));
         upper += atom.probability * -libm::expm1(-far.max(0.0));
     }

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! **Ends.** Beyond x > (c + 1)μ the integrand falls at least like a Gaussian around (c + 1)μ, so that
-//! what is cut off is at most g(x)/(x − (c + 1)μ); on the left φ alone cuts it off.
+//! what is cut off is at most g(x)/(x − (c + 1)μ); on the left φ alone cuts it off. The sums also stand for the moment at
+//! z = −1, which is known ([`moments`](super::moments)): with the person added its integrand is r·φ, and that ends μ further to the right than φ.
 //!
 //! **References.** \[Trefethen2014\] for the trapezoid rule.
 
@@ -57,7 +58,7 @@ struct Place {
     weight: f64,
     /// ln of the weight, but for a factor that is the same for all.
     log: f64,
-    /// The weight times e^(cL), for the largest c.
+    /// The weight times e^(cL) for the largest c, or times e^(−L) where that is more.
     heavy: f64,
     scale: f64,
     /// The largest power of e that was needed.
@@ -75,12 +76,12 @@ impl Noise {
         let slope = self.rate * up.whole / (1.0 + excess);
         let (log, loss) = self.seen(x, log_ratio);
         let weight = self.step * INVERSE_ROOT_TWO_PI * growth::<FUSED>(log).whole;
-        let furthest = exponent.abs().max(-log).max(tilt * loss.abs());
+        let furthest = exponent.abs().max(-log).max(tilt.max(1.0) * loss.abs());
         Place {
             loss,
             weight,
             log,
-            heavy: weight * growth::<FUSED>(tilt * loss).whole,
+            heavy: weight * growth::<FUSED>((tilt * loss).max(-loss)).whole,
             scale: self.scale(x, loss, slope),
             furthest,
         }
@@ -92,7 +93,7 @@ impl Noise {
         let (log, loss) = self.seen(x, log_ratio);
         let weight = self.step * INVERSE_ROOT_TWO_PI * libm::exp(log);
         // The weight alone may be too small for a double.
-        let heavy = self.step * INVERSE_ROOT_TWO_PI * libm::exp(log + tilt * loss);
+        let heavy = self.step * INVERSE_ROOT_TWO_PI * libm::exp(log + (tilt * loss).max(-loss));
         Place { loss, weight, log, heavy, scale: self.scale(x, loss, slope), furthest: 0.0 }
     }
 
@@ -158,7 +159,7 @@ impl Loop for Places {
 
 /// About how many nodes there would be.
 pub(super) fn expected(mu: f64, sampling: &Sampling, reach: Reach) -> f64 {
-    ((reach.tilt + 1.0) * mu + 20.0) / step(mu, sampling.direction, reach)
+    ((reach.tilt + 2.0) * mu + 20.0) / step(mu, sampling.direction, reach)
 }
 
 /// ℓ = ln(1 + q(e^a − 1)) for a = μx − μ²/2, and dℓ/da, which turns rounding of a into rounding of ℓ.
@@ -193,10 +194,10 @@ fn ends(mu: f64, sampling: &Sampling, reach: Reach) -> (f64, f64) {
     let plain = (2.0 * digits).sqrt();
     match sampling.direction {
         Direction::Remove | Direction::Replace => (-plain, right_end(mu, sampling.rate, reach)),
-        // r^(−c) ≤ (1 − q)^(−c) on the left
+        // r^(−c) ≤ (1 − q)^(−c) on the left; on the right r·φ is the last to fall, a mixture of φ(x) and φ(x − μ)
         Direction::Add => {
             let growth = -reach.tilt * libm::log1p(-sampling.rate);
-            (-(2.0 * (digits + growth)).sqrt(), plain)
+            (-(2.0 * (digits + growth)).sqrt(), plain + mu)
         }
     }
 }
