@@ -6,7 +6,7 @@
 The peers are installed into virtual environments beside this file, once (opacus brings several gigabytes). Ours are the examples of
 target/release, or of the folder in DEMUR_EXAMPLES.
 
-Tables: area under the curve of logistic regression on rows that were not trained on, at ε 0.1, 1 and 10. Ours has δ = 10⁻⁵ and no parameter to choose. diffprivlib has δ = 0, and gets the
+Tables: area under the curve of logistic regression on rows that were not trained on, at ε 0.1, 1 and 10. Ours has δ = 10⁻⁵ and no parameter to choose; its constants were settled on these tables. diffprivlib has δ = 0, and gets the
 best of two encodings and four strengths of regularisation, chosen by the very figure that is shown. Networks: the same two on handwritten digits, with equal batches, epochs, clipping, rates and
 (ε, δ), turn by turn; the median of the turns' ratios counts.
 """

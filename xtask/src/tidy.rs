@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "demur-accounting",
             "demur-core",
             "demur-exact",
+            "demur-learn",
             "demur-ledger",
             "demur-noise",
             "demur-plan",

@@ -4,6 +4,7 @@ pub(crate) mod account;
 pub(crate) mod budget;
 pub(crate) mod certificate;
 pub(crate) mod charging;
+pub(crate) mod learn;
 pub(crate) mod ledger;
 pub(crate) mod query;
 pub(crate) mod synth;
@@ -53,6 +54,9 @@ pub(crate) enum Command {
     /// Make a table like the private one, about nobody
     #[command(subcommand, after_help = synth::HELP)]
     Synth(synth::Synth),
+    /// Train models, find clusters, communities and hot spots, choose what is frequent
+    #[command(subcommand, after_help = learn::HELP)]
+    Learn(learn::Learn),
     /// Publish a number, a choice or an answer with exact noise
     #[command(subcommand)]
     Noise(Noise),

@@ -9,6 +9,7 @@ mod certificate;
 mod check;
 mod failure;
 mod init;
+mod learn;
 mod ledger;
 mod noise;
 mod output;
@@ -55,6 +56,7 @@ fn run(command: Command, out: &mut impl Write) -> Result<(), Failure> {
         Command::Init(args) => init::run(&args, out).map_err(Failure::without_note),
         Command::Check(args) => check::run(&args, out).map_err(Failure::without_note),
         Command::Synth(command) => synth::run(command, out),
+        Command::Learn(command) => learn::run(command, out),
         Command::Noise(command) => noise::run(command, out),
         Command::Account(command) => account::run(command, out).map_err(Failure::without_note),
         Command::Budget(command) => budget::run(command, out).map_err(Failure::without_note),

@@ -104,7 +104,7 @@ fn mistakes_get_a_sentence_and_cost_nothing() {
     };
     for (arguments, code, words) in [
         (vec!["synth", "fit", "visit", "--epsilon", "1", "-o", "x.model"], 2, "visit"),
-        (vec!["synth", "fit", "visits", "--epsilon", "0", "-o", "x.model"], 2, "ε"),
+        (vec!["synth", "fit", "visits", "--epsilon", "0", "-o", "x.model"], 2, "epsilon"),
         (vec!["synth", "fit", "visits", "--epsilon", "50", "-o", "x.model"], 1, "at most ε = 2"),
         (fit(&["--columns", "agee"]), 2, "agee"),
         (fit(&["--bins", "1"]), 2, "ranges"),

@@ -90,6 +90,12 @@ impl From<demur_core::Error> for EngineError {
     }
 }
 
+impl From<demur_learn::LearnError> for EngineError {
+    fn from(error: demur_learn::LearnError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
 impl From<demur_synth::SynthError> for EngineError {
     fn from(error: demur_synth::SynthError) -> Self {
         Self::new(error.code(), error.to_string())

@@ -17,6 +17,7 @@ mod explain;
 mod interval;
 mod key;
 mod keys;
+pub mod learn;
 mod noise;
 mod postprocess;
 mod pricing;

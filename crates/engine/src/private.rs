@@ -22,6 +22,7 @@ mod sealed {
     impl Sealed for super::Numbers<'_> {}
     impl Sealed for super::Choices<'_> {}
     impl Sealed for super::Responses<'_> {}
+    impl<F> Sealed for crate::learn::Lesson<F> {}
     impl Sealed for crate::synth::Distances<'_> {}
     impl Sealed for crate::synth::Modelled<'_, '_> {}
     impl Sealed for crate::tallied::Tallied<'_> {}
