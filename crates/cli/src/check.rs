@@ -50,11 +50,25 @@ fn describe(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
             out,
             "`{name}`: every row is somebody's. Whether a row is there, and what it says, stays hidden."
         )?,
-        PrivacyUnit::Column(column) => {
+        unit => {
+            let whose = match unit {
+                PrivacyUnit::Through(through) => format!(
+                    "a row belongs to whom the row of `{}` belongs to that its `{}` names (there `{}`); rows that name none are not counted",
+                    through.table, through.column, through.key
+                ),
+                _ => format!("all rows with the same `{}` are one person's", table.unit_name()),
+            };
             writeln!(
                 out,
-                "`{name}`: all rows with the same `{column}` are one person's. Whether somebody is there at all, and with what, stays hidden."
+                "`{name}`: {whose}. Whether somebody is there at all, and with what, stays hidden."
             )?;
+            if table.people != *name {
+                writeln!(
+                    out,
+                    "  Its people are `{}`; tables about them may be joined by the person.",
+                    table.people
+                )?;
+            }
             let many = |n: u64, what: &str| {
                 if n == 1 { format!("one {what}") } else { format!("at most {n} {what}s") }
             };

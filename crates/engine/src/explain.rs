@@ -2,7 +2,7 @@
 
 use demur_exact::Rational;
 use demur_plan::catalog::PrivacyUnit;
-use demur_plan::{Keys, Recipe, Statistic, step_size};
+use demur_plan::{Bounded, Keys, Recipe, Statistic, step_size};
 use demur_tally::Measure;
 
 use crate::estimate::{OUTSIDE, step};
@@ -55,10 +55,8 @@ impl Quote {
     /// What will be done, and how far off the answer will be.
     pub fn explain(&self) -> Explained {
         let bounded = &self.bounded;
-        let unit = match &bounded.table.unit {
-            PrivacyUnit::Row => "each row".to_owned(),
-            PrivacyUnit::Column(column) => format!("all rows with the same `{column}`"),
-        };
+        let names: Vec<_> = bounded.tables.iter().map(|table| table.name.as_str()).collect();
+        let unit = unit_of(bounded);
         let keys = match &bounded.keys {
             Keys::None => "none: one group".to_owned(),
             Keys::Public(keys) => format!("public: {} groups, each answered", keys.len()),
@@ -74,7 +72,7 @@ impl Quote {
         let statistics =
             bounded.statistics.iter().map(|statistic| self.explain_statistic(statistic)).collect();
         Explained {
-            table: bounded.table.name.clone(),
+            table: names.join(", "),
             unit,
             adjacency: bounded.adjacency().to_string(),
             keys,
@@ -108,10 +106,10 @@ impl Quote {
     /// What a subject is, and what is enforced on each unit, in words.
     pub(crate) fn describe(&self, subject: Subject) -> (String, String) {
         let groups = self.bounded.groups_per_unit();
-        let within = |text: String| match self.bounded.table.unit {
-            PrivacyUnit::Row => text,
-            PrivacyUnit::Column(_) if groups == 1 => format!("{text}, in one group"),
-            PrivacyUnit::Column(_) => format!("{text}, in at most {groups} groups"),
+        let within = |text: String| match self.bounded.spec.has_unit {
+            false => text,
+            true if groups == 1 => format!("{text}, in one group"),
+            true => format!("{text}, in at most {groups} groups"),
         };
         let Subject::Measure(index) = subject else {
             return ("number of units".to_owned(), within("a unit counts once".to_owned()));
@@ -222,4 +220,20 @@ fn in_units(steps: &Rational, step: &Rational) -> String {
 fn short(number: f64) -> String {
     let text = format!("{number:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Whose privacy counts, in words.
+fn unit_of(bounded: &Bounded) -> String {
+    let private: Vec<_> = bounded.private_tables().collect();
+    match private.as_slice() {
+        [table] => match &table.unit {
+            PrivacyUnit::Column(column) => format!("all rows with the same `{column}`"),
+            _ => "each row".to_owned(),
+        },
+        [first, ..] if bounded.spec.has_unit => {
+            let names: Vec<_> = private.iter().map(|table| format!("`{}`", table.name)).collect();
+            format!("all that {} have about one of `{}`", names.join(" and "), first.people)
+        }
+        _ => "each row".to_owned(),
+    }
 }

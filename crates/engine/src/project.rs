@@ -47,6 +47,7 @@ impl Project {
             let text = format!("the table `{name}` is public; nothing about it must be hidden");
             return Err(EngineError::new("engine.public", text));
         }
+        table.unit_column()?;
         match self.catalog.budget.most_per_question.filter(|most| guarantee.epsilon > *most) {
             None => Ok(table),
             Some(most) => {

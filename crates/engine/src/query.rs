@@ -4,7 +4,6 @@ use demur_accounting::Filter;
 use demur_core::Delta;
 use demur_ledger::{BudgetName, Ledger, Location, Options};
 use demur_noise::Entropy;
-use demur_plan::catalog::PrivacyUnit;
 
 use crate::backend::Backend;
 use crate::engine::{Answer, Engine};
@@ -38,10 +37,7 @@ impl Engine {
             let filter = filter_of(epsilon.exact(), *delta, filter.as_deref())?;
             let tables: Vec<_> = project.catalog.tables.values().filter(|table| !table.public).collect();
             let dataset: Vec<_> = tables.iter().map(|table| table.name.as_str()).collect();
-            let unit = tables.first().map_or("row", |table| match &table.unit {
-                PrivacyUnit::Row => "row",
-                PrivacyUnit::Column(column) => column,
-            });
+            let unit = tables.first().map_or("row", |table| table.unit_name());
             ledger.create_budget(name, &dataset.join(", "), unit, filter, "opened as demur.toml says")?;
         }
         Self::of(ledger, location, options.software)
@@ -84,7 +80,7 @@ impl Engine {
                 "make one for tests: demur budget create NAME --epsilon 1 --scratch --ledger scratch.db",
             ));
         }
-        backend.check(&quote.bounded.table)?;
+        quote.bounded.tables.iter().try_for_each(|table| backend.check(table))?;
         let tally = backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
         let tallied = Tallied { quote, tally };
         let afterwards = quote.afterwards()?;
@@ -105,8 +101,9 @@ impl Engine {
         quote: &Quote,
         backend: &dyn Backend,
     ) -> Result<Question, EngineError> {
-        backend.check(&quote.bounded.table)?;
-        let version = self.fingerprint(&backend.version(&quote.bounded.table)?);
+        quote.bounded.tables.iter().try_for_each(|table| backend.check(table))?;
+        let versions = quote.bounded.tables.iter().map(|table| backend.version(table));
+        let version = self.fingerprint(&versions.collect::<Result<Vec<_>, _>>()?.join("\n"));
         Ok(quote.question(project, ask, version))
     }
 }

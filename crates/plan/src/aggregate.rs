@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Clipped,
     Sum,
     Average,
+    Min,
+    Max,
     Median,
     Percentile,
     Quantiles,
@@ -31,12 +33,14 @@ pub(crate) struct Asked {
     signature: Signature,
 }
 
-const NAMES: [(&str, Kind); 10] = [
+const NAMES: [(&str, Kind); 12] = [
     ("count", Kind::Count),
     ("clipped", Kind::Clipped),
     ("sum", Kind::Sum),
     ("avg", Kind::Average),
     ("mean", Kind::Average),
+    ("min", Kind::Min),
+    ("max", Kind::Max),
     ("median", Kind::Median),
     ("percentile_cont", Kind::Percentile),
     ("quantile_cont", Kind::Percentile),
@@ -81,6 +85,7 @@ impl AggregateUDFImpl for Asked {
             (Kind::Count, _) | (Kind::Clipped, Some(_)) => DataType::Int64,
             (Kind::Sum, Some(DataType::Decimal128(_, scale))) => DataType::Decimal128(38, *scale),
             (Kind::Sum, Some(kind)) if kind.is_integer() || kind.is_null() => DataType::Int64,
+            (Kind::Min | Kind::Max, Some(kind)) => kind.clone(),
             (Kind::Quantiles, _) => DataType::new_list(DataType::Float64, true),
             (_, Some(_)) => DataType::Float64,
             (_, None) => return plan_err!("{} needs something to work on: {}(column)", self.name, self.name),

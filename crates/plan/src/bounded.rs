@@ -32,8 +32,10 @@ pub struct Bounded {
     pub text: String,
     /// Whether only the plan was asked for.
     pub explain: bool,
-    /// The table it is about.
-    pub table: Table,
+    /// The tables it reads, public ones too.
+    pub tables: Vec<Table>,
+    /// What the owner lets one unit do.
+    pub rules: Rules,
     /// What the query says about its own privacy.
     pub options: Options,
     /// Which noise to use.
@@ -48,6 +50,64 @@ pub struct Bounded {
     pub statistics: Vec<Statistic>,
     /// What is done with the answers.
     pub after: After,
+}
+
+/// What the owner lets one unit do, over all private tables of a question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// Which datasets must look alike.
+    pub adjacency: Adjacency,
+    /// In how many groups one unit may appear: the most that any of the tables allows.
+    pub max_groups_per_unit: u32,
+    /// For how many rows one unit may count in a group: the most that any of the tables allows.
+    pub max_rows_per_group: u64,
+    /// The noise that is used, unless the better one may be chosen.
+    pub noise: NoisePreference,
+}
+
+impl Rules {
+    /// The rules of all these tables together.
+    pub(crate) fn of<'a>(tables: impl Iterator<Item = &'a Table>) -> Result<Self, PlanError> {
+        let mut rules: Option<Self> = None;
+        for table in tables {
+            let own = Self {
+                adjacency: table.adjacency,
+                max_groups_per_unit: table.max_groups_per_unit,
+                max_rows_per_group: table.max_rows_per_group,
+                noise: table.noise,
+            };
+            rules = Some(match rules {
+                Some(rules) => rules.and(own)?,
+                None => own,
+            });
+        }
+        rules.ok_or_else(|| PlanError::refused("plan.public", "there is no private table to ask about"))
+    }
+
+    fn and(self, other: Self) -> Result<Self, PlanError> {
+        if self.adjacency != other.adjacency {
+            let text = "the tables of this question do not say the same about which data are neighbours";
+            return Err(
+                PlanError::refused("plan.adjacency", text).hint("write one adjacency for both in demur.toml")
+            );
+        }
+        let noise = match (self.noise, other.noise) {
+            (NoisePreference::Any, noise) | (noise, NoisePreference::Any) => noise,
+            (one, other) if one == other => one,
+            _ => {
+                let text = "the tables of this question want different noise";
+                return Err(
+                    PlanError::refused("plan.noise", text).hint("write one noise for both in demur.toml")
+                );
+            }
+        };
+        Ok(Self {
+            adjacency: self.adjacency,
+            max_groups_per_unit: self.max_groups_per_unit.max(other.max_groups_per_unit),
+            max_rows_per_group: self.max_rows_per_group.max(other.max_rows_per_group),
+            noise,
+        })
+    }
 }
 
 /// Which groups are shown.
@@ -124,7 +184,12 @@ pub enum Recipe {
 impl Bounded {
     /// Which datasets must look alike.
     pub fn adjacency(&self) -> Adjacency {
-        self.table.adjacency
+        self.rules.adjacency
+    }
+
+    /// The private tables it reads.
+    pub fn private_tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables.iter().filter(|table| !table.public)
     }
 
     /// In how many groups one unit appears at most.

@@ -85,6 +85,11 @@ impl<'a> Measures<'a> {
                     Kind::Clipped => (self.clipped(&call)?, DataType::Int64),
                     Kind::Sum => self.sum(&call)?,
                     Kind::Average => (self.average(&call)?, DataType::Float64),
+                    Kind::Min | Kind::Max => {
+                        let text = format!("{name} over people cannot be asked for: one of them decides it");
+                        return Err(PlanError::refused("plan.aggregate", text)
+                            .hint("ask for PERCENTILE_CONT(x, 0.01) or PERCENTILE_CONT(x, 0.99)"));
+                    }
                     _ => self.quantiles(&call)?,
                 }
             }
@@ -103,7 +108,7 @@ impl<'a> Measures<'a> {
             let input = self.input(argument.clone());
             return Ok(self.counted(call, Some(input)));
         }
-        if facts::of(argument, self.relation).is_unit && self.relation.unit.is_some() {
+        if facts::of(argument, self.relation).is_unit && self.relation.unit().is_some() {
             return Ok(Recipe::Units);
         }
         let (input, most) = (self.input(argument.clone()), self.most(call));
@@ -313,7 +318,7 @@ fn shown(expr: &Expr) -> String {
     }
 }
 
-fn as_contribution(expr: &Expr) -> Option<Contribution> {
+pub(crate) fn as_contribution(expr: &Expr) -> Option<Contribution> {
     match expr {
         Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
             Contribution::decode(text)
@@ -324,7 +329,7 @@ fn as_contribution(expr: &Expr) -> Option<Contribution> {
 
 /// `*`, or a literal that is there in every row.
 #[expect(deprecated, reason = "the planner still makes wildcards")]
-fn is_everything(expr: &Expr) -> bool {
+pub(crate) fn is_everything(expr: &Expr) -> bool {
     matches!(expr, Expr::Wildcard { .. }) || matches!(expr, Expr::Literal(value, _) if !value.is_null())
 }
 

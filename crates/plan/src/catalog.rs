@@ -6,6 +6,7 @@
 //! **What a query may do with it.** Narrow it: tighter bounds, fewer groups. Never widen it.
 
 mod column;
+mod people;
 mod read;
 
 use std::collections::BTreeMap;
@@ -54,6 +55,8 @@ pub struct Table {
     pub public: bool,
     /// Whose privacy counts.
     pub unit: PrivacyUnit,
+    /// Whose names the unit's values are; tables about the same people may be joined by them.
+    pub people: String,
     /// Which datasets must look alike.
     pub adjacency: Adjacency,
     /// In how many groups one unit may appear.
@@ -84,6 +87,19 @@ pub enum PrivacyUnit {
     Row,
     /// All rows with the same value of this column are one.
     Column(String),
+    /// A row belongs to everybody whose row of another table it names.
+    Through(Through),
+}
+
+/// The way from a row to the row of another table that says whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Through {
+    /// The column that names the other row.
+    pub column: String,
+    /// The other table.
+    pub table: String,
+    /// The column of the other table that it is named by.
+    pub key: String,
 }
 
 /// Which noise to use.
@@ -111,6 +127,35 @@ impl Catalog {
             PlanError::mistake("plan.table", format!("there is no table `{name}` in {FILE}"))
                 .hint(format!("there are: {}", names.join(", ")))
         })
+    }
+}
+
+impl Table {
+    /// The column that names the unit; `None` where each row is one.
+    ///
+    /// Whoever reads the table alone needs it to stand in the table itself.
+    pub fn unit_column(&self) -> Result<Option<&str>, PlanError> {
+        match &self.unit {
+            PrivacyUnit::Row => Ok(None),
+            PrivacyUnit::Column(column) => Ok(Some(column)),
+            PrivacyUnit::Through(through) => {
+                let text = format!(
+                    "whose the rows of `{}` are stands in `{}`, and this looks at one table alone",
+                    self.name, through.table
+                );
+                Err(PlanError::refused("plan.unit", text)
+                    .hint("put the column that names the person into the table, or ask in SQL"))
+            }
+        }
+    }
+
+    /// Whose privacy counts, in a word: a column, or `row`.
+    pub fn unit_name(&self) -> &str {
+        match &self.unit {
+            PrivacyUnit::Row => "row",
+            PrivacyUnit::Column(column) => column,
+            PrivacyUnit::Through(through) => &through.column,
+        }
     }
 }
 

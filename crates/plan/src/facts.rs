@@ -8,7 +8,7 @@ use datafusion::logical_expr::expr::{BinaryExpr, Case, Cast, ScalarFunction, Try
 use datafusion::logical_expr::{Expr, Operator};
 use demur_exact::Rational;
 
-use crate::relation::Relation;
+use crate::relation::{Reference, Relation};
 
 /// What is known of the values of an expression, without looking at any.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,11 +19,25 @@ pub(crate) struct Facts {
     pub(crate) values: Option<Vec<ScalarValue>>,
     /// Whether they name the privacy unit.
     pub(crate) is_unit: bool,
+    /// The row that they name, if they are a key of a table.
+    pub(crate) refers: Option<Reference>,
 }
 
 impl Facts {
     fn between(low: Rational, high: Rational) -> Self {
         Self { range: Some((low, high)), ..Self::default() }
+    }
+
+    /// What is known of values that are from here or from there.
+    pub(crate) fn either(self, other: Self) -> Self {
+        let range = self.range.zip(other.range).map(|((a, b), (c, d))| (a.min(c), b.max(d)));
+        let values = self.values.zip(other.values).map(|(mut values, more)| {
+            let new: Vec<_> = more.into_iter().filter(|value| !values.contains(value)).collect();
+            values.extend(new);
+            values
+        });
+        let refers = self.refers.filter(|refers| other.refers.as_ref() == Some(refers));
+        Self { range, values, is_unit: self.is_unit && other.is_unit, refers }
     }
 }
 
@@ -38,7 +52,11 @@ pub(crate) fn of(expr: &Expr, relation: &Relation) -> Facts {
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
             let inner = of(expr, relation);
             // Rounding to whole numbers may leave the range by less than 1; clamping mends that.
-            if field.data_type().is_numeric() { Facts { values: None, ..inner } } else { Facts::default() }
+            if field.data_type().is_numeric() {
+                Facts { values: None, refers: None, ..inner }
+            } else {
+                Facts::default()
+            }
         }
         Expr::Negative(inner) => {
             let range = of(inner, relation).range.map(|(low, high)| (-&high, -&low));

@@ -16,13 +16,14 @@ mod facts;
 mod functions;
 mod interval;
 mod names;
+mod order_free;
 mod planner;
 mod relation;
 mod sql;
 mod total;
 
 pub use after::{After, RELEASED, Shown};
-pub use bounded::{Bounded, Keys, Recipe, Statistic};
+pub use bounded::{Bounded, Keys, Recipe, Rules, Statistic};
 pub use bounding::size as step_size;
 pub use catalog::Catalog;
 pub use error::PlanError;

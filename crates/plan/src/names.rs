@@ -9,12 +9,14 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DataFusionError, Result, TableReference};
+use datafusion::functions_window::all_default_window_functions;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 
 use crate::aggregate;
-use crate::catalog::{Catalog, Table};
+use crate::catalog::{Catalog, PrivacyUnit, Table};
 use crate::functions;
+use crate::relation::{Reference, WINDOW_FUNCTIONS};
 
 /// A table as the planner sees it: names and types.
 #[derive(Debug)]
@@ -49,6 +51,7 @@ pub(crate) struct Names {
     tables: HashMap<String, Arc<Declared>>,
     scalars: HashMap<String, Arc<ScalarUDF>>,
     aggregates: HashMap<String, Arc<AggregateUDF>>,
+    windows: HashMap<String, Arc<WindowUDF>>,
     planners: Vec<Arc<dyn ExprPlanner>>,
     options: ConfigOptions,
 }
@@ -61,10 +64,39 @@ impl Names {
             tables: tables.collect(),
             scalars: functions::allowed(),
             aggregates: aggregate::functions(),
+            windows: windows(),
             planners: functions::planners(),
             options: ConfigOptions::default(),
         }
     }
+
+    /// A table as something to scan.
+    pub(crate) fn source(&self, name: &str) -> Option<Arc<dyn TableSource>> {
+        self.tables.get(name).map(|table| Arc::clone(table) as Arc<dyn TableSource>)
+    }
+
+    /// The row that a column of a table names, where it is a way to somebody.
+    pub(crate) fn reference(&self, table: &Table, column: &str) -> Option<Reference> {
+        if let PrivacyUnit::Through(through) = &table.unit
+            && through.column == column
+        {
+            return Some(Reference::to(&through.table, &through.key));
+        }
+        let leads_here = |other: &Arc<Declared>| match &other.table.unit {
+            PrivacyUnit::Through(through) => through.table == table.name && through.key == column,
+            _ => false,
+        };
+        self.tables.values().any(leads_here).then(|| Reference::to(&table.name, column))
+    }
+}
+
+/// The window functions on the list.
+fn windows() -> HashMap<String, Arc<WindowUDF>> {
+    all_default_window_functions()
+        .into_iter()
+        .filter(|function| WINDOW_FUNCTIONS.contains(&function.name()))
+        .map(|function| (function.name().to_owned(), function))
+        .collect()
 }
 
 impl ContextProvider for Names {
@@ -102,8 +134,8 @@ impl ContextProvider for Names {
         self.aggregates.get(name).cloned()
     }
 
-    fn get_window_meta(&self, _: &str) -> Option<Arc<WindowUDF>> {
-        None
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.windows.get(name).cloned()
     }
 
     fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
@@ -127,6 +159,6 @@ impl ContextProvider for Names {
     }
 
     fn udwf_names(&self) -> Vec<String> {
-        Vec::new()
+        self.windows.keys().cloned().collect()
     }
 }

@@ -1,9 +1,16 @@
 //! From SQL and a catalog to a [`Bounded`] question.
 
+use std::sync::Arc;
+
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
+use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
+use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
+use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
+use datafusion::optimizer::{Analyzer, Optimizer, OptimizerContext};
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast::Statement;
 use demur_tally::Spec;
@@ -11,12 +18,12 @@ use demur_tally::Spec;
 use crate::PlanError;
 use crate::after;
 use crate::allow;
-use crate::bounded::{Bounded, Keys};
+use crate::bounded::{Bounded, Keys, Rules};
 use crate::bounding::Measures;
-use crate::catalog::{Catalog, PrivacyUnit};
+use crate::catalog::{Catalog, PrivacyUnit, Table};
 use crate::facts;
 use crate::names::Names;
-use crate::relation::{self, Relation};
+use crate::relation::{Lift, Relation};
 use crate::sql::{self, GroupSelection, Options};
 use crate::total;
 
@@ -33,10 +40,10 @@ pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
     let logical = SqlToRel::new_with_options(&names, ParserOptions::new())
         .sql_statement_to_plan(Statement::Query(written.query))
         .map_err(error_of)?;
-    let logical =
-        Analyzer::new().execute_and_check(logical, &ConfigOptions::default(), |_, _| {}).map_err(error_of)?;
+    let logical = in_joins(logical).map_err(error_of)?;
     let aggregate = aggregate_of(&logical)?;
-    let relation = relation::lift(&aggregate.input)?;
+    let relation = Lift::new(&names).private(&aggregate.input)?;
+    let rules = Rules::of(relation.private_tables())?;
     check_unit(&relation, &written.options)?;
     let keys = aggregate
         .group_expr
@@ -44,19 +51,19 @@ pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
         .map(|key| key_expression(key, &relation))
         .collect::<Result<Vec<_>, _>>()?;
     let shown = which_keys(&keys, &relation, &written.options)?;
-    let limits = Limits::of(&relation, &written.options, &shown);
+    let limits = Limits::of(&relation, &rules, &written.options, &shown);
     let mut measures = Measures::new(&relation, limits.rows_per_group);
     let statistics = measures.statistics(&aggregate.aggr_expr)?;
     let after = after::rebuild(&logical, &aggregate.schema, keys.len())?;
     let spec = Spec {
-        has_unit: relation.unit.is_some(),
+        has_unit: relation.unit().is_some(),
         keys: keys.len(),
         inputs: measures.inputs.len(),
         groups_per_unit: limits.groups_per_unit,
         measures: measures.measures.clone(),
     };
     let rows = rows(&relation, &keys, &measures.inputs, &shown)?;
-    let noise = written.options.noise.unwrap_or(relation.table.noise);
+    let noise = written.options.noise.unwrap_or(rules.noise);
     Ok(Bounded {
         text: canonical,
         explain: written.explain,
@@ -67,8 +74,27 @@ pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
         keys: shown,
         statistics,
         after,
-        table: relation.table,
+        rules,
+        tables: relation.tables,
     })
+}
+
+/// The query with its types settled and its subqueries, crossed tables and DISTINCTs as joins and groups.
+///
+/// These rewritings only bring a query into a form that is read here; whatever comes out is checked.
+fn in_joins(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
+    let mut options = ConfigOptions::default();
+    options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
+    let plan = Analyzer::new().execute_and_check(plan, &options, |_, _| {})?;
+    let context = OptimizerContext::new_with_config_options(Arc::new(options));
+    Optimizer::with_rules(vec![
+        Arc::new(ReplaceDistinctWithAggregate::new()),
+        Arc::new(DecorrelatePredicateSubquery::new()),
+        Arc::new(ScalarSubqueryToJoin::new()),
+        Arc::new(EliminateCrossJoin::new()),
+        Arc::new(ExtractEquijoinPredicate::new()),
+    ])
+    .optimize(plan, &context, |_, _| {})
 }
 
 /// What the planner below us says, in a sentence of ours.
@@ -123,21 +149,21 @@ fn aggregate_of(plan: &LogicalPlan) -> Result<&Aggregate, PlanError> {
 
 /// The unit is the owner's to choose.
 fn check_unit(relation: &Relation, options: &Options) -> Result<(), PlanError> {
-    match (&options.unit_column, &relation.table.unit) {
-        (None, _) => Ok(()),
-        (Some(asked), PrivacyUnit::Column(unit)) if asked == unit => Ok(()),
-        (Some(asked), unit) => {
-            let unit = match unit {
-                PrivacyUnit::Row => "each row".to_owned(),
-                PrivacyUnit::Column(column) => format!("`{column}`"),
-            };
-            Err(PlanError::refused(
-                "plan.unit",
-                format!("the query takes `{asked}` for the privacy unit, but the catalog says {unit}"),
-            )
-            .hint("leave out privacy_unit_column"))
-        }
+    let Some(asked) = &options.unit_column else { return Ok(()) };
+    let is_unit = |table: &Table| table.unit == PrivacyUnit::Column(asked.clone());
+    if relation.private_tables().any(is_unit) {
+        return Ok(());
     }
+    let says = |table: &Table| match &table.unit {
+        PrivacyUnit::Row => "each row".to_owned(),
+        _ => format!("`{}`", table.unit_name()),
+    };
+    let units: Vec<_> = relation.private_tables().map(says).collect();
+    let text = format!(
+        "the query takes `{asked}` for the privacy unit, but the catalog says {}",
+        units.join(" and ")
+    );
+    Err(PlanError::refused("plan.unit", text).hint("leave out privacy_unit_column"))
 }
 
 fn key_expression(expr: &Expr, relation: &Relation) -> Result<Expr, PlanError> {
@@ -191,21 +217,20 @@ struct Limits {
 
 impl Limits {
     /// The owner's limits, narrowed by the query.
-    fn of(relation: &Relation, options: &Options, keys: &Keys) -> Self {
-        if relation.unit.is_none() {
+    fn of(relation: &Relation, rules: &Rules, options: &Options, keys: &Keys) -> Self {
+        if relation.unit().is_none() {
             return Self { groups_per_unit: 1, rows_per_group: 1 };
         }
-        let table = &relation.table;
-        let groups = options.max_groups.map_or(table.max_groups_per_unit, |asked| {
-            u32::try_from(asked).unwrap_or(u32::MAX).min(table.max_groups_per_unit)
-        });
+        // Somebody who has one row is in one group with it.
+        let rows = relation.rows_per_unit.unwrap_or(u64::MAX).max(1);
+        let groups = options.max_groups.unwrap_or(u64::MAX).min(rows);
+        let groups = u32::try_from(groups).unwrap_or(u32::MAX).min(rules.max_groups_per_unit);
         let groups_per_unit = match keys {
             Keys::None => 1,
             Keys::Public(keys) => groups.min(u32::try_from(keys.len()).unwrap_or(u32::MAX)).max(1),
             Keys::Private => groups,
         };
-        let rows_per_group =
-            options.max_rows.map_or(table.max_rows_per_group, |asked| asked.min(table.max_rows_per_group));
+        let rows_per_group = options.max_rows.unwrap_or(u64::MAX).min(rows).min(rules.max_rows_per_group);
         Self { groups_per_unit, rows_per_group }
     }
 }
@@ -224,7 +249,7 @@ fn rows(relation: &Relation, keys: &[Expr], inputs: &[Expr], shown: &Keys) -> Re
     let named = |name: &str, exprs: &[Expr]| -> Vec<Expr> {
         exprs.iter().enumerate().map(|(index, expr)| expr.clone().alias(format!("{name} {index}"))).collect()
     };
-    let unit = relation.unit.clone().map(|unit| Expr::Column(unit).alias("unit"));
+    let unit = relation.unit().map(|unit| Expr::Column(unit.clone()).alias("unit"));
     let columns = unit.into_iter().chain(named("key", keys)).chain(named("input", inputs));
     builder.project(columns.collect::<Vec<_>>()).and_then(|builder| builder.build()).map_err(error_of)
 }

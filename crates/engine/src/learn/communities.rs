@@ -4,7 +4,6 @@
 
 use demur_core::{Adjacency, Epsilon, Guarantee};
 use demur_learn::communities::{Hidden, Network, Plan};
-use demur_plan::catalog::PrivacyUnit;
 
 use super::lesson::{Asked, Learned, Pace, told};
 use super::numbers::{Numbers, Reader};
@@ -63,10 +62,10 @@ impl Engine {
                 );
             }
         }
-        let hidden = match &table.unit {
-            PrivacyUnit::Row => Hidden::Tie,
-            PrivacyUnit::Column(name) if name == from => Hidden::User { max_ties: wanted.max_ties },
-            PrivacyUnit::Column(name) => {
+        let hidden = match table.unit_column()? {
+            None => Hidden::Tie,
+            Some(name) if name == from => Hidden::User { max_ties: wanted.max_ties },
+            Some(name) => {
                 let text = format!(
                     "the unit of `{}` is `{name}`, which is neither a tie nor who says it",
                     table.name

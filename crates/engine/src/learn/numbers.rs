@@ -49,10 +49,7 @@ struct Gathered {
 impl Numbers {
     /// Reads a table.
     pub(crate) fn read(table: &Table, readers: &[Reader], backend: &dyn Backend) -> Result<Self, Failed> {
-        let unit = match &table.unit {
-            PrivacyUnit::Row => None,
-            PrivacyUnit::Column(name) => Some(name.as_str()),
-        };
+        let unit = table.unit_column().map_err(|_| Failed)?;
         let coders = readers
             .iter()
             .map(|reader| match reader {

@@ -6,7 +6,7 @@
 //! quantiles. Both are ordinary SQL under the ordinary rules ([`Quote`](crate::Quote)).
 
 use demur_exact::Rational;
-use demur_plan::catalog::{Column, ColumnType, PrivacyUnit, Table};
+use demur_plan::catalog::{Column, ColumnType, Table};
 
 use super::coding::{CodedColumn, Coding};
 use crate::EngineError;
@@ -115,19 +115,16 @@ impl Domain {
 
 /// The columns that are wanted, in the table's order.
 fn chosen(table: &Table, order: &[String], shape: &Shape) -> Result<Vec<String>, EngineError> {
-    let unit = match &table.unit {
-        PrivacyUnit::Row => None,
-        PrivacyUnit::Column(name) => Some(name),
-    };
+    let unit = table.unit_column()?;
     let Some(wanted) = &shape.columns else {
         let listed = order.iter().filter(|name| table.columns.contains_key(*name));
         let others = table.columns.keys().filter(|name| !order.contains(name));
-        return Ok(listed.chain(others).filter(|name| Some(*name) != unit).cloned().collect());
+        return Ok(listed.chain(others).filter(|name| Some(name.as_str()) != unit).cloned().collect());
     };
     for (place, name) in wanted.iter().enumerate() {
         let wrong = if !table.columns.contains_key(name) {
             format!("the table `{}` has no column `{name}`", table.name)
-        } else if Some(name) == unit {
+        } else if Some(name.as_str()) == unit {
             format!("`{name}` names whose data a row is, and is not imitated")
         } else if wanted[..place].contains(name) {
             format!("the column `{name}` is named twice")

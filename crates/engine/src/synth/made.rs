@@ -7,7 +7,7 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{Field, Schema};
 use demur_core::Guarantee;
 use demur_noise::{Entropy, Words};
-use demur_plan::catalog::{PrivacyUnit, Table};
+use demur_plan::catalog::Table;
 use demur_synth::{ColumnSet, Model, Rounding};
 use serde::{Deserialize, Serialize};
 
@@ -50,10 +50,7 @@ pub struct Header {
 
 impl Header {
     pub(crate) fn new(wanted: &Wanted, table: &Table, columns: Vec<CodedColumn>, cost: Guarantee) -> Self {
-        let unit = match &table.unit {
-            PrivacyUnit::Row => "row",
-            PrivacyUnit::Column(name) => name,
-        };
+        let unit = table.unit_name();
         Self {
             format: FORMAT.to_owned(),
             table: table.name.clone(),

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
-use demur_plan::catalog::{PrivacyUnit, Table};
+use demur_plan::catalog::Table;
 
 use super::coding::{CodedColumn, Coder};
 use crate::backend::{Backend, Failed};
@@ -36,10 +36,7 @@ impl Coded {
         rows_per_unit: u32,
         backend: &dyn Backend,
     ) -> Result<Self, Failed> {
-        let unit = match &table.unit {
-            PrivacyUnit::Row => None,
-            PrivacyUnit::Column(name) => Some(name.as_str()),
-        };
+        let unit = table.unit_column().map_err(|_| Failed)?;
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).chain(unit).collect();
         let coders = columns.iter().map(CodedColumn::coder).collect::<Result<Vec<_>, _>>();
         let coders = coders.map_err(|_| Failed)?;

@@ -10,7 +10,9 @@ use demur_exact::Rational;
 use serde::Deserialize;
 use toml::Value;
 
-use super::{Budget, Catalog, Column, ColumnType, FILE, Format, NoisePreference, PrivacyUnit, Table};
+use super::{
+    Budget, Catalog, Column, ColumnType, FILE, Format, NoisePreference, PrivacyUnit, Table, Through, people,
+};
 use crate::PlanError;
 
 /// In how many groups a unit may appear when the catalog does not say.
@@ -44,7 +46,8 @@ struct WrittenTable {
     format: Option<String>,
     #[serde(default)]
     public: bool,
-    unit: Option<String>,
+    unit: Option<WrittenUnit>,
+    people: Option<String>,
     #[serde(default = "add_remove")]
     adjacency: Adjacency,
     max_groups_per_unit: Option<u32>,
@@ -62,6 +65,21 @@ struct WrittenColumn {
     low: Option<Value>,
     high: Option<Value>,
     values: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenUnit {
+    Named(String),
+    Through(WrittenThrough),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenThrough {
+    column: String,
+    table: String,
+    key: String,
 }
 
 #[derive(Deserialize)]
@@ -84,6 +102,7 @@ pub(super) fn catalog(text: &str) -> Result<Catalog, PlanError> {
     for (name, table) in written.tables {
         tables.insert(name.clone(), self::table(name, table)?);
     }
+    people::settle(&mut tables)?;
     Ok(Catalog { budget, tables })
 }
 
@@ -122,10 +141,15 @@ fn table(name: String, written: WrittenTable) -> Result<Table, PlanError> {
         let checked = self::column(text).map_err(|text| wrong(format!("column `{column}`: {text}")))?;
         columns.insert(column, checked);
     }
-    let unit = match written.unit.as_deref() {
-        Some("row") => PrivacyUnit::Row,
-        Some(column) if columns.contains_key(column) => PrivacyUnit::Column(column.to_owned()),
-        Some(column) => return Err(wrong(format!("the unit is `{column}`, but there is no such column"))),
+    let unit = match written.unit {
+        Some(WrittenUnit::Named(name)) if name == "row" => PrivacyUnit::Row,
+        Some(WrittenUnit::Named(column)) if columns.contains_key(&column) => PrivacyUnit::Column(column),
+        Some(WrittenUnit::Named(column)) => {
+            return Err(wrong(format!("the unit is `{column}`, but there is no such column")));
+        }
+        Some(WrittenUnit::Through(WrittenThrough { column, table, key })) => {
+            PrivacyUnit::Through(Through { column, table, key })
+        }
         None if written.public => PrivacyUnit::Row,
         None => {
             let text =
@@ -161,6 +185,7 @@ fn table(name: String, written: WrittenTable) -> Result<Table, PlanError> {
         format,
         public: written.public,
         unit,
+        people: written.people.unwrap_or_else(|| name.clone()),
         adjacency: written.adjacency,
         max_groups_per_unit,
         max_rows_per_group,
