@@ -41,7 +41,7 @@ columns = { name = { type = "string" }, continent = { type = "string", values = 
 "#;
 
 /// Rows with the columns id, region, x, y; mostly of persons, and mostly in ways that are allowed.
-fn relation(dice: &mut Dice, depth: u32) -> String {
+pub(crate) fn relation(dice: &mut Dice, depth: u32) -> String {
     if depth == 0 {
         return dice
             .pick(&[
@@ -134,7 +134,7 @@ fn relation(dice: &mut Dice, depth: u32) -> String {
 }
 
 /// Rows of `readings`, each of them a unit.
-fn readings(dice: &mut Dice) -> String {
+pub(crate) fn readings(dice: &mut Dice) -> String {
     dice.pick(&[
         "SELECT region, x, y FROM readings",
         "SELECT p.continent AS region, r.x, p.weight AS y FROM readings r JOIN places p ON r.region = p.name",
