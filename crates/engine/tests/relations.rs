@@ -47,23 +47,24 @@ struct Tables {
 
 fn rows(dice: &mut Dice, most: u64, keys: u64) -> Vec<Row> {
     let wholes = [0, 1, -1, 5, 5, 17, i64::MAX, i64::MIN];
-    let reals = [0.1, 0.2, 0.3, -0.7, 1e15, 1e-9, f64::NAN, f64::INFINITY, 1e300, 0.5];
+    let reals =
+        [0.1, 0.2, 0.3, -0.7, 1e15, 1e-9, f64::NAN, f64::INFINITY, 1e300, 0.5, 0.7, 1.1, 3.3, 0.9, 0.6, 7.7];
     let there = |dice: &mut Dice| dice.below(7) > 0;
     let row = |dice: &mut Dice| Row {
         key: there(dice).then(|| dice.below(keys) as i64),
         who: there(dice).then(|| dice.below(3) as i64),
         region: there(dice).then(|| dice.pick(&["a", "b", "c"])),
         x: there(dice).then(|| wholes[dice.below(8) as usize]),
-        y: there(dice).then(|| reals[dice.below(10) as usize]),
+        y: there(dice).then(|| reals[dice.below(16) as usize]),
     };
     (0..dice.below(most)).map(|_| row(dice)).collect()
 }
 
 fn tables(dice: &mut Dice) -> Tables {
     Tables {
-        visits: rows(dice, 8, 3),
+        visits: rows(dice, 14, 3),
         orders: rows(dice, 6, 3),
-        lines: rows(dice, 8, 4),
+        lines: rows(dice, 12, 4),
         readings: rows(dice, 5, 3),
     }
 }
