@@ -80,7 +80,7 @@ mod tests {
     /// With and without each field that may be absent, and with letters that JSON has to mark.
     #[test]
     fn the_text_of_a_charge_is_the_text_of_its_entry() {
-        let filter = Filter::renyi("1".parse().unwrap(), "1e-6".parse().unwrap()).unwrap();
+        let filter = Filter::renyi("10".parse().unwrap(), "1e-6".parse().unwrap()).unwrap();
         let loss: PrivacyLoss = "laplace(epsilon=0.1)*3 + gaussian(sigma=7/3)".parse().unwrap();
         let after = filter.admit(&filter.start(), &loss).unwrap();
         let time: Timestamp = "2026-11-16T03:00:00.123456789Z".parse().unwrap();

@@ -52,6 +52,8 @@ pub(super) fn give_back(url: &PostgresUrl, link: Link) {
 mod tests {
     use super::super::Postgres;
     use super::*;
+    use crate::LedgerError;
+    use crate::entry::Sealed;
     use crate::store::Store;
     use demur_testkit::PostgresServer;
     use std::sync::Arc;
@@ -93,7 +95,7 @@ mod tests {
         // Who stops in the middle leaves a session with rows that nobody wants.
         let mut stopped = reader();
         let left = process(&stopped);
-        let stop = |_| Err(crate::LedgerError::busy("enough"));
+        let stop = |_: Sealed| Err(LedgerError::busy("enough"));
         assert!(stopped.read(0, &mut { stop }).is_err());
         drop(stopped);
         assert_ne!(process(&reader()), left);
