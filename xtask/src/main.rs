@@ -12,7 +12,8 @@ cargo xtask test        every test: unit, integration, documentation, tidy
 cargo xtask test long   the same with ten million draws per statistical test
 cargo xtask tidy        only the rules of the house
 cargo xtask torture --rounds N [--ledger URL] [--seed S]
-                        processes charge one ledger and are killed; docs/reliability.md
+                        processes charge one ledger and are killed; docs/reliability.md. With
+                        `--ledger postgres` on a PostgreSQL server of its own
 cargo xtask ci          what CI runs: format, lints, every test, documentation";
 
 fn main() -> ExitCode {
@@ -52,9 +53,10 @@ fn ci() -> Result<(), String> {
 
 /// Runs the program of that name in `testkit`, built as the tests are: this room knows no other.
 fn torture(arguments: &[&str]) -> Result<(), String> {
-    let program =
-        ["run", "--profile", "test", "--package", "demur-testkit", "--bin", "torture", "--locked", "--"];
-    cargo(&[program.as_slice(), arguments].concat(), &[])
+    let program = ["run", "--profile", "test", "--package", "demur-testkit", "--bin", "torture", "--locked"];
+    let server = arguments.iter().any(|word| word.starts_with("postgres"));
+    let features: &[&str] = if server { &["--features", "postgres"] } else { &[] };
+    cargo(&[program.as_slice(), features, &["--"], arguments].concat(), &[])
 }
 
 /// Runs cargo and says how long it took.

@@ -23,6 +23,7 @@ mod bound;
 mod capacity;
 mod kernel;
 mod price;
+mod quote;
 mod refusal;
 mod rule;
 mod spent;
@@ -37,6 +38,7 @@ use demur_core::PrivacyLoss;
 use demur_exact::Rational;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use quote::Quote;
 pub use refusal::Refusal;
 pub use rule::Rule;
 pub use state::{Amounts, Measure, State};
@@ -159,7 +161,38 @@ impl Filter {
     /// ```
     pub fn admit(&self, state: &State, loss: &PrivacyLoss) -> Result<State, Refusal> {
         self.check(state)?;
-        let cost = self.cost(loss)?;
+        self.pay(state, &self.cost(loss)?)
+    }
+
+    /// The price of a loss, to be paid later with [`admit_quoted`](Self::admit_quoted).
+    pub fn quote(&self, loss: &PrivacyLoss) -> Result<Quote, Refusal> {
+        Ok(Quote { filter: self.clone(), loss: loss.clone(), cost: self.cost(loss)? })
+    }
+
+    /// What [`admit`](Self::admit) says to the quoted loss; a quote of another filter is worth nothing here.
+    ///
+    /// ```
+    /// use demur_accounting::Filter;
+    ///
+    /// let filter = Filter::zcdp("1".parse()?, "1e-6".parse()?)?;
+    /// let (loss, start) = ("gaussian(sigma=50)".parse()?, filter.start());
+    /// let quote = filter.quote(&loss)?;
+    /// assert_eq!(filter.admit_quoted(&start, &quote), filter.admit(&start, &loss));
+    /// let other = Filter::zcdp("2".parse()?, "1e-6".parse()?)?;
+    /// assert_eq!(other.admit_quoted(&start, &quote).unwrap_err().code(), "accounting.filter.quote");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn admit_quoted(&self, state: &State, quote: &Quote) -> Result<State, Refusal> {
+        self.check(state)?;
+        if quote.filter != *self {
+            let text = "this price was made under another filter; ask this one";
+            return Err(Refusal::new("accounting.filter.quote", text));
+        }
+        self.pay(state, &quote.cost)
+    }
+
+    /// The state with this cost on top, if that is within the capacity.
+    fn pay(&self, state: &State, cost: &Cost) -> Result<State, Refusal> {
         let add = |(spent, asked): (&Units, &Units)| spent.plus(*asked);
         let next = State {
             spent: state.spent.iter().zip(&cost.amounts).map(add).collect(),

@@ -50,4 +50,4 @@ pub use account::Account;
 pub use answer::{Answer, Method};
 pub use bounds::Bounds;
 pub use error::AccountingError;
-pub use filter::{Amounts, Filter, Measure, Refusal, Rule, State};
+pub use filter::{Amounts, Filter, Measure, Quote, Refusal, Rule, State};

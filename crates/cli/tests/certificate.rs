@@ -2,33 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing test may fail anywhere")]
 
+mod project;
+
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use insta_cmd::assert_cmd_snapshot;
-use serde_json::Value;
+use project::{demur, hiding, json, output, run};
 use tempfile::TempDir;
-
-fn demur(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_demur"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command.env("NO_COLOR", "1").env("COLUMNS", "100").env("USER", "analyst").env_remove("DEMUR_LEDGER");
-    command
-}
-
-fn output(folder: &Path, arguments: &[&str]) -> Output {
-    demur(folder, arguments).output().unwrap()
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> String {
-    let output = output(folder, arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn json(folder: &Path, arguments: &[&str]) -> Value {
-    serde_json::from_str(&run(folder, arguments)).unwrap()
-}
 
 /// A folder with a budget of ε = 1.
 fn house() -> TempDir {
@@ -45,14 +25,11 @@ fn noise<'a>(epsilon: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     words
 }
 
-/// Everything that differs from run to run is replaced; the rest is pinned.
+/// Hashes, and what was released.
 macro_rules! snapshot {
     ($name:expr, $command:expr) => {
-        let mut settings = insta::Settings::clone_current();
-        settings.add_filter(r"\b[0-9a-f]{64}\b", "[HASH]");
-        settings.add_filter(r"\b[0-9a-f]{16}\b", "[SHORT]");
-        settings.add_filter(r"released   -?\d+", "released   [N]");
-        settings.bind(|| assert_cmd_snapshot!($name, $command));
+        hiding(&[(r"\b[0-9a-f]{16}\b", "[SHORT]"), (r"released   -?\d+", "released   [N]")])
+            .bind(|| assert_cmd_snapshot!($name, $command));
     };
 }
 
@@ -64,18 +41,18 @@ fn ten_answers_at_a_tenth_fit_into_one_and_the_eleventh_does_not() {
     for _ in 1..10 {
         run(at, &noise("0.1", &[]));
     }
-    let before = json(at, &["budget", "show", "visits", "--format", "json"]);
+    let before = json(at, &["budget", "show", "visits"]);
     assert_eq!((&before["spent_epsilon"], &before["remaining_epsilon"]), (&1.into(), &0.into()));
     assert_eq!((&before["releases"], &before["charges"]), (&10.into(), &10.into()));
     snapshot!("exhausted", demur(at, &noise("0.1", &[])));
-    assert_eq!(json(at, &["budget", "show", "visits", "--format", "json"]), before);
+    assert_eq!(json(at, &["budget", "show", "visits"]), before);
 }
 
 #[test]
 fn a_request_with_a_name_is_paid_once_and_printed_the_same() {
     let folder = house();
     let at = folder.path();
-    let named = noise("0.5", &["--request-id", "monday", "--format", "json"]);
+    let named = noise("0.5", &["--request-id", "monday"]);
     let first = json(at, &named);
     let again = json(at, &named);
     assert_eq!(first["released"], again["released"]);
@@ -107,7 +84,7 @@ fn every_kind_of_noise_can_pay() {
         run(at, &words);
         run(at, &["certificate", "verify", "release.json", "--ledger", ".demur/ledger.db"]);
     }
-    let shown = json(at, &["budget", "show", "visits", "--format", "json"]);
+    let shown = json(at, &["budget", "show", "visits"]);
     assert_eq!(shown["releases"], 6);
 }
 
@@ -121,7 +98,7 @@ fn a_certificate_says_what_is_promised_and_holds() {
         "verify_with_ledger",
         demur(at, &["certificate", "verify", "release.json", "--ledger", ".demur/ledger.db"])
     );
-    let verdict = json(at, &["certificate", "verify", "release.json", "--format", "json"]);
+    let verdict = json(at, &["certificate", "verify", "release.json"]);
     assert_eq!((&verdict["valid"], &verdict["epsilon"]), (&true.into(), &0.25.into()));
     let key = run(at, &["certificate", "key"]);
     run(at, &["certificate", "verify", "release.json", "--key", key.trim()]);
@@ -161,7 +138,7 @@ fn a_certificate_that_was_changed_does_not_hold() {
 fn what_cannot_be_charged_is_refused_with_a_sentence() {
     let folder = house();
     let at = folder.path();
-    let head = |at: &Path| json(at, &["budget", "show", "visits", "--format", "json"])["head"].clone();
+    let head = |at: &Path| json(at, &["budget", "show", "visits"])["head"].clone();
     let before = head(at);
     let mut unknown = noise("0.1", &[]);
     unknown[9] = "nobody";

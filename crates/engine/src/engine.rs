@@ -117,7 +117,7 @@ impl Engine {
     fn introduce_key(&self) -> Result<(), EngineError> {
         if self.introduced.get().is_none() {
             if !self.ledger.book()?.keys().contains(&self.key.public()) {
-                self.ledger.introduce_key(self.key.public(), "signs certificates from here on")?;
+                self.ledger.introduce_key(self.key.public(), "a new key")?;
             }
             let _ = self.introduced.set(());
         }

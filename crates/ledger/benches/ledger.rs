@@ -124,7 +124,8 @@ fn commits(bare: &Connection) -> f64 {
     f64::from(done) / start.elapsed().as_secs_f64()
 }
 
-/// One page written and synced at a time, in a file that is already there.
+/// One page written and synced at a time, in a file that is already there: the least that a durable append needs. A file that grows
+/// would be slower, since its size has to be written too.
 fn raw_syncs(path: &Path) -> f64 {
     let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path).unwrap();
     file.write_all(&vec![0; 4 << 20]).unwrap();
@@ -188,4 +189,24 @@ fn opening(location: &Location, entries: usize) {
         })
         .collect();
     println!("opening {entries} entries: {:?} (best of 5: {:?})", times, times.iter().min().unwrap());
+    verifying(location);
+}
+
+/// How long it takes to recompute a large ledger, and how much memory.
+fn verifying(location: &Location) {
+    // Where the system lets us, the peak is that of what follows.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    let before = memory("VmRSS:");
+    let start = Instant::now();
+    let report = demur_ledger::verify(location).unwrap();
+    let (time, more) = (start.elapsed(), memory("VmHWM:").saturating_sub(before) / 1024);
+    assert!(report.findings.is_empty());
+    println!("verifying {} charges: {time:?}, {more} MB at most", report.charges);
+}
+
+/// A line of what Linux says about this process, in kilobytes; 0 elsewhere.
+fn memory(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()
 }

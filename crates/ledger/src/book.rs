@@ -12,10 +12,12 @@
 use demur_accounting::Filter;
 use jiff::Timestamp;
 
+use crate::charge_text::ChargeText;
 use crate::entry::{
     Adopt, Budget, BudgetName, Charge, Checkpoint, Close, Create, Entry, Event, FORMAT, Key, Open, Position,
     Raise, Release, Sealed,
 };
+use crate::quotes::Quotes;
 use crate::request::{Asked, Request, check_name, check_text};
 use crate::{Hash, LedgerError};
 
@@ -128,11 +130,27 @@ impl Book {
         event: Event,
         now: Timestamp,
         software: &str,
-    ) -> Result<(Sealed, Event), LedgerError> {
+    ) -> Result<Sealed, LedgerError> {
         let entry = Entry { event, software: software.to_owned(), time: now.max(self.time) };
         let sealed = entry.seal(Some(self.head))?;
         self.enter(&entry, sealed.position)?;
-        Ok((sealed, entry.event))
+        Ok(sealed)
+    }
+
+    /// The same for a charge, whose text was begun by whoever asked.
+    pub(crate) fn write_charge(
+        &mut self,
+        charge: &Charge,
+        text: ChargeText,
+        now: Timestamp,
+        software: &str,
+    ) -> Result<Sealed, LedgerError> {
+        let time = now.max(self.time);
+        let sealed = Sealed::after(Some(self.head), text.finish(charge, software, time)?);
+        debug_assert!(sealed.read().is_ok_and(|entry| entry.event == Event::Charge(charge.clone())));
+        self.pay(charge, sealed.position)?;
+        self.advance(sealed.position, time);
+        Ok(sealed)
     }
 
     /// Adds an entry of the chain.
@@ -145,8 +163,6 @@ impl Book {
 
     fn enter(&mut self, entry: &Entry, position: Position) -> Result<(), LedgerError> {
         let wrong = |what: &str| wrong(position.sequence, what);
-        let before = self.since_checkpoint;
-        self.since_checkpoint += 1;
         match &entry.event {
             Event::Open(_) => return Err(wrong("opens the ledger again")),
             Event::Create(Create { name, dataset, unit, filter, .. }) => {
@@ -170,20 +186,7 @@ impl Book {
                 let budget = self.open_mut(name).ok_or_else(|| wrong("closes a budget that is not open"))?;
                 budget.closed = true;
             }
-            Event::Charge(Charge { budget, requester, after, part_after, .. }) => {
-                for (whose, after) in [(None, Some(after)), (Some(requester.as_str()), part_after.as_ref())] {
-                    match (self.named_mut(budget, whose), after) {
-                        (None, None) => {}
-                        (Some(budget), Some(after))
-                            if !budget.closed && budget.filter.follows(&budget.spent, after) =>
-                        {
-                            budget.spent = after.clone();
-                            budget.charges += 1;
-                        }
-                        _ => return Err(wrong("charges what the budget does not allow")),
-                    }
-                }
-            }
+            Event::Charge(charge) => self.pay(charge, position)?,
             Event::Release(Release { budget, requester, .. }) => {
                 let whole = self.named_mut(budget, None);
                 let whole = whole.filter(|budget| budget.releases < budget.charges);
@@ -203,12 +206,36 @@ impl Book {
                 if *checkpoint != self.checkpoint() {
                     return Err(wrong("is a checkpoint that does not agree with the entries before it"));
                 }
-                self.since_checkpoint = 0;
             }
         }
-        debug_assert!(self.since_checkpoint == 0 || self.since_checkpoint == before + 1);
-        (self.head, self.time) = (position, entry.time);
+        self.advance(position, entry.time);
+        if matches!(entry.event, Event::Checkpoint(_)) {
+            self.since_checkpoint = 0;
+        }
         Ok(())
+    }
+
+    /// What a charge changes, in the budget and in the requester's part of it.
+    fn pay(&mut self, charge: &Charge, position: Position) -> Result<(), LedgerError> {
+        let Charge { budget, requester, after, part_after, .. } = charge;
+        for (whose, after) in [(None, Some(after)), (Some(requester.as_str()), part_after.as_ref())] {
+            match (self.named_mut(budget, whose), after) {
+                (None, None) => {}
+                (Some(budget), Some(after))
+                    if !budget.closed && budget.filter.follows(&budget.spent, after) =>
+                {
+                    budget.spent.clone_from(after);
+                    budget.charges += 1;
+                }
+                _ => return Err(wrong(position.sequence, "charges what the budget does not allow")),
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, head: Position, time: Timestamp) {
+        (self.head, self.time) = (head, time);
+        self.since_checkpoint += 1;
     }
 
     /// A new budget.
@@ -261,11 +288,16 @@ impl Book {
     }
 
     /// A charge, if the budget and the requester's part of it both admit the loss.
-    pub(crate) fn charge(&self, asked: Asked) -> Result<Charge, LedgerError> {
-        let Asked { request: Request { budget, requester, id, question, data_version, loss }, hash } = asked;
-        let pay = |whose| {
+    pub(crate) fn charge(
+        &self,
+        asked: Asked,
+        quotes: &mut Quotes,
+    ) -> Result<(Charge, ChargeText), LedgerError> {
+        let Asked { request, hash, text } = asked;
+        let Request { budget, requester, id, question, data_version, loss } = request;
+        let mut pay = |whose| {
             let budget = self.open_budget(&budget, whose)?;
-            budget.filter.admit(&budget.spent, &loss).map_err(|refusal| {
+            quotes.admit(&budget.filter, &budget.spent, &loss).map_err(|refusal| {
                 let text = format!("the budget {} does not allow it: {refusal}", budget.name);
                 LedgerError::refusal(refusal.code(), text)
             })
@@ -273,7 +305,9 @@ impl Book {
         let after = pay(None)?;
         let part = Some(requester.as_str()).filter(|_| self.named(&budget, Some(&requester)).is_some());
         let part_after = part.map(|part| pay(Some(part))).transpose()?;
-        Ok(Charge { budget, requester, id, question, data_version, loss, request: hash, after, part_after })
+        let charge =
+            Charge { budget, requester, id, question, data_version, loss, request: hash, after, part_after };
+        Ok((charge, text))
     }
 
     /// Where all budgets stand.

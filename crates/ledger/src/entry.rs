@@ -17,7 +17,7 @@ use crate::{Hash, LedgerError};
 pub const FORMAT: u32 = 1;
 
 /// Bytes that nearly every entry fits in.
-const USUAL: usize = 768;
+pub(crate) const USUAL: usize = 768;
 
 /// What was written, when and by which software.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -265,13 +265,18 @@ impl Entry {
         let mut body = Vec::with_capacity(USUAL);
         serde_json::to_writer(&mut body, self)
             .map_err(|error| LedgerError::ours(format!("an entry could not be written: {error}")))?;
-        let (sequence, before) = follow(previous);
-        let hash = Hash::of_entry(&before, sequence, &body);
-        Ok(Sealed { position: Position { sequence, hash }, body })
+        Ok(Sealed::after(previous, body))
     }
 }
 
 impl Sealed {
+    /// This text as what stands after `previous`, or as the first entry.
+    pub(crate) fn after(previous: Option<Position>, body: Vec<u8>) -> Self {
+        let (sequence, before) = follow(previous);
+        let hash = Hash::of_entry(&before, sequence, &body);
+        Self { position: Position { sequence, hash }, body }
+    }
+
     /// Whether it is what stands after `previous`, unchanged.
     pub fn follows(&self, previous: Option<Position>) -> bool {
         let (sequence, before) = follow(previous);

@@ -20,6 +20,7 @@ use crate::chain;
 use crate::desk::Desk;
 use crate::entry::{Adopt, BudgetName, Entry, Event, Key, Position};
 use crate::location::Location;
+use crate::quotes::Quotes;
 use crate::receipt::{Charged, Receipt};
 use crate::request::{Asked, Request};
 use crate::store::{OnWait, Row, Store};
@@ -167,7 +168,7 @@ impl Ledger {
         };
         // The entry first: what the old anchor knows must not be forgotten before the budgets are closed.
         let event = Adopt { lost, reason: reason.to_owned() };
-        let (sealed, _) = book.write(Event::Adopt(event), (options.clock)(), &options.software)?;
+        let sealed = book.write(Event::Adopt(event), (options.clock)(), &options.software)?;
         store.append(&[Row { sealed, named: None, answer: None }])?;
         store.commit()?;
         make_folder(location)?;
@@ -177,7 +178,8 @@ impl Ledger {
 
     fn start(store: Box<dyn Store>, anchor: Anchor, book: Book, options: Options) -> Self {
         let Options { software, clock, checkpoint_every, .. } = options;
-        Self { desk: Desk::new(Writer { store, anchor, book, software, clock, checkpoint_every }) }
+        let quotes = Quotes::default();
+        Self { desk: Desk::new(Writer { store, anchor, book, software, clock, checkpoint_every, quotes }) }
     }
 
     /// Charges a request, durably, or refuses it and charges nothing.

@@ -17,6 +17,7 @@
 pub mod anchor;
 mod book;
 mod chain;
+mod charge_text;
 mod desk;
 mod entries;
 pub mod entry;
@@ -26,6 +27,7 @@ mod folder;
 mod hash;
 mod ledger;
 mod location;
+mod quotes;
 mod receipt;
 mod request;
 pub mod store;

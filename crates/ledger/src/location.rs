@@ -120,6 +120,16 @@ impl Location {
         }
     }
 
+    /// The same place, with what this machine remembers of a server's ledger in another folder; a file has its own beside it.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "there are only files"))]
+    pub fn keep_in(self, folder: &Path) -> Self {
+        match self {
+            Self::Sqlite(path) => Self::Sqlite(path),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(url) => Self::Postgres(url.keep_in(folder)),
+        }
+    }
+
     /// The folder its files are in, to be made if need be.
     pub fn folder(&self) -> Option<&Path> {
         match self {

@@ -1,5 +1,7 @@
 //! [`Receipt`]: proof that a charge is on disk.
 
+use std::sync::Arc;
+
 use demur_core::PrivacyLoss;
 
 use crate::Hash;
@@ -26,17 +28,17 @@ use crate::entry::{Budget, Charge, Position};
 pub struct Receipt {
     ledger: Hash,
     position: Position,
-    charge: Box<Charge>,
-    budget: Box<Budget>,
+    charge: Arc<Charge>,
+    budget: Arc<Budget>,
 }
 
 impl Receipt {
-    pub(crate) fn new(ledger: Hash, position: Position, charge: Charge, budget: Budget) -> Self {
-        Self { ledger, position, charge: Box::new(charge), budget: Box::new(budget) }
+    pub(crate) fn new(ledger: Hash, position: Position, charge: Arc<Charge>, budget: Arc<Budget>) -> Self {
+        Self { ledger, position, charge, budget }
     }
 
     pub(crate) fn into_charge(self) -> Charge {
-        *self.charge
+        Arc::unwrap_or_clone(self.charge)
     }
 
     /// The name of the ledger that was charged.
@@ -54,7 +56,7 @@ impl Receipt {
         &self.charge.loss
     }
 
-    /// Where the budget stands with this charge.
+    /// The budget that paid. Others may share the commit: what is spent with this charge, [`charge`](Self::charge) says.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }

@@ -2,6 +2,7 @@
 
 use demur_core::PrivacyLoss;
 
+use crate::charge_text::ChargeText;
 use crate::{Hash, LedgerError};
 
 /// Letters in the name of a budget, a requester, a request or a version of the data.
@@ -73,17 +74,19 @@ impl Request {
     }
 }
 
-/// A request that was checked, and its hash: what can be done before it is the request's turn.
+/// A request that was checked, its hash, and the beginning of its charge: what can be done before it is the request's turn.
 pub(crate) struct Asked {
     pub(crate) request: Request,
     pub(crate) hash: Hash,
+    pub(crate) text: ChargeText,
 }
 
 impl Asked {
     pub(crate) fn new(request: Request) -> Result<Self, LedgerError> {
         request.check()?;
         let hash = request.hash();
-        Ok(Self { request, hash })
+        let text = ChargeText::begin(&request, hash)?;
+        Ok(Self { request, hash, text })
     }
 }
 

@@ -6,8 +6,9 @@ mod postgres;
 mod sqlite;
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::entry::{Position, Sealed};
+use crate::entry::{Charge, Position, Sealed};
 use crate::{Hash, LedgerError};
 
 pub use lock::OnWait;
@@ -83,14 +84,21 @@ pub struct StoredAnswer {
 }
 
 /// An entry with what it is found by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The entry.
     pub sealed: Sealed,
-    /// For a charge with a name: who asked, and the name.
-    pub named: Option<(String, String)>,
+    /// A charge that has a name.
+    pub named: Option<Arc<Charge>>,
     /// For a release: the answer.
     pub answer: Option<AnswerRow>,
+}
+
+impl Row {
+    /// Who gave a name to the charge, and the name.
+    pub fn name(&self) -> Option<(&str, &str)> {
+        self.named.as_ref().and_then(|charge| Some((charge.requester.as_str(), charge.id.as_deref()?)))
+    }
 }
 
 /// An answer with what it is found by.

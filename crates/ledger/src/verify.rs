@@ -61,8 +61,10 @@ struct Check {
     book: Option<Book>,
     charges: u64,
     releases: u64,
-    /// Charges without a release, and who may have it.
-    unreleased: HashMap<u64, (String, String)>,
+    /// Budgets and requesters; charges have their numbers.
+    payers: Payers,
+    /// Charges without a release, and whose it may be.
+    unreleased: HashMap<u64, u32>,
     /// Charges with a release, and the hash of the answer.
     released: HashMap<u64, Hash>,
     findings: Vec<String>,
@@ -92,7 +94,7 @@ impl Check {
     /// The price is what this version would charge, or more.
     fn charge(&mut self, sequence: u64, charge: &Charge, book: &Book) {
         self.charges += 1;
-        self.unreleased.insert(sequence, (charge.budget.clone(), charge.requester.clone()));
+        self.unreleased.insert(sequence, self.payers.number(&charge.budget, &charge.requester));
         let Charge { budget, requester, id, question, data_version, loss, request, after, part_after } =
             charge;
         let asked = Request {
@@ -121,10 +123,8 @@ impl Check {
 
     fn release(&mut self, sequence: u64, release: &Release) {
         self.releases += 1;
-        let paid = self.unreleased.remove(&release.charge);
-        if paid.as_ref().map(|(budget, requester)| (budget, requester))
-            != Some((&release.budget, &release.requester))
-        {
+        let payer = self.payers.number(&release.budget, &release.requester);
+        if self.unreleased.remove(&release.charge) != Some(payer) {
             self.find(format!(
                 "entry {sequence} releases an answer for entry {}, which did not pay for it or has one already",
                 release.charge
@@ -143,5 +143,23 @@ impl Check {
         if self.findings.len() < MOST_FINDINGS {
             self.findings.push(text);
         }
+    }
+}
+
+/// A number for every budget and requester: there are few of them, and very many charges.
+#[derive(Default)]
+struct Payers {
+    known: HashMap<String, HashMap<String, u32>>,
+    count: u32,
+}
+
+impl Payers {
+    fn number(&mut self, budget: &str, requester: &str) -> u32 {
+        if let Some(number) = self.known.get(budget).and_then(|requesters| requesters.get(requester)) {
+            return *number;
+        }
+        self.count += 1;
+        self.known.entry(budget.to_owned()).or_default().insert(requester.to_owned(), self.count);
+        self.count
     }
 }

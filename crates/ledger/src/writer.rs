@@ -4,12 +4,15 @@
 //! [`Book`], appends the entries and commits once. Only then does the [`Desk`](crate::desk::Desk) tell anybody.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::anchor::{Anchor, Memory};
 use crate::book::Book;
-use crate::entry::{Charge, Event, Position, Release};
+use crate::entry::{Budget, Charge, Event, Position, Release};
+use crate::quotes::Quotes;
 use crate::receipt::{Charged, Receipt, Replay};
 use crate::request::Asked;
 use crate::store::{AnswerRow, Found, Row, Store, StoredAnswer, Wanted};
@@ -44,6 +47,7 @@ pub(crate) struct Writer {
     pub(crate) software: String,
     pub(crate) clock: fn() -> Timestamp,
     pub(crate) checkpoint_every: u64,
+    pub(crate) quotes: Quotes,
 }
 
 impl Writer {
@@ -67,7 +71,7 @@ impl Writer {
     ) -> Result<Vec<Result<Done, LedgerError>>, LedgerError> {
         self.catch_up(head)?;
         let found = self.look_up(&work)?;
-        let mut page = Page { rows: Vec::new(), named: HashMap::new() };
+        let mut page = Page::default();
         let mut results = Vec::with_capacity(work.len());
         for (work, found) in work.into_iter().zip(found) {
             match self.decide(work, found, &mut page) {
@@ -120,7 +124,7 @@ impl Writer {
     }
 
     fn wanted<'a>(&self, asked: &'a Asked) -> Option<Wanted<'a>> {
-        let Asked { request, hash } = asked;
+        let Asked { request, hash, .. } = asked;
         let (id, hash) = (request.id.as_deref(), request.data_version.is_some().then_some(*hash));
         let only_own = self.book.named(&request.budget, Some(&request.requester)).is_some();
         (id.is_some() || hash.is_some()).then(|| Wanted {
@@ -137,7 +141,7 @@ impl Writer {
             Work::Record(receipt, answer) => self.record(receipt, answer, page).map(Done::Written),
             Work::Change(draft) => {
                 let event = draft(&self.book)?;
-                self.write(event, page).map(|(position, _)| Done::Written(position))
+                self.write(event, page).map(Done::Written)
             }
             Work::Look => Ok(Done::Book(Box::new(self.book.clone()))),
         }
@@ -164,25 +168,20 @@ impl Writer {
                 None => Err(unanswered(&asked, sealed.position.sequence)),
             };
         }
-        let name = request.id.as_ref().map(|id| (request.requester.clone(), id.clone()));
-        if let Some((sequence, hash)) = name.as_ref().and_then(|name| page.named.get(name)) {
-            same_request(&asked, hash, *sequence)?;
-            return Err(unanswered(&asked, *sequence));
+        if let Some((sequence, hash)) = request.id.as_ref().and_then(|id| page.find(&request.requester, id)) {
+            same_request(&asked, &hash, sequence)?;
+            return Err(unanswered(&asked, sequence));
         }
         if let Some(answer) = found.answer {
             return replay(answer, None).map(Charged::Before);
         }
-        let charge = self.book.charge(asked)?;
-        let (position, Event::Charge(charge)) = self.write(Event::Charge(charge), page)? else {
-            return Err(LedgerError::ours("a charge was written as something else"));
-        };
-        if let Some(name) = name {
-            page.named.insert(name.clone(), (position.sequence, charge.request));
-            page.last_row()?.named = Some(name);
-        }
-        let budget = self.book.named(&charge.budget, None).cloned();
+        let (charge, text) = self.book.charge(asked, &mut self.quotes)?;
+        let sealed = self.book.write_charge(&charge, text, (self.clock)(), &self.software)?;
+        let (position, charge) = (sealed.position, Arc::new(charge));
+        page.add(Row { sealed, named: charge.id.is_some().then(|| charge.clone()), answer: None });
+        let budget = self.book.named(&charge.budget, None);
         let budget = budget.ok_or_else(|| LedgerError::ours("a budget was lost while it was charged"))?;
-        Ok(Charged::Now(Receipt::new(self.book.ledger(), position, charge, budget)))
+        Ok(Charged::Now(Receipt::new(self.book.ledger(), position, charge, page.budget(budget))))
     }
 
     fn record(
@@ -198,27 +197,57 @@ impl Writer {
         let Charge { budget, requester, request, data_version, .. } = receipt.into_charge();
         let hash = Hash::of(&answer);
         let release = Release { charge: paid, budget, requester: requester.clone(), answer: hash };
-        let (position, _) = self.write(Event::Release(release), page)?;
+        let position = self.write(Event::Release(release), page)?;
         let request = data_version.map(|_| request);
         page.last_row()?.answer = Some(AnswerRow { charge: paid, requester, request, bytes: answer });
         Ok(position)
     }
 
-    fn write(&mut self, event: Event, page: &mut Page) -> Result<(Position, Event), LedgerError> {
-        let (sealed, event) = self.book.write(event, (self.clock)(), &self.software)?;
+    fn write(&mut self, event: Event, page: &mut Page) -> Result<Position, LedgerError> {
+        let sealed = self.book.write(event, (self.clock)(), &self.software)?;
         let position = sealed.position;
-        page.rows.push(Row { sealed, named: None, answer: None });
-        Ok((position, event))
+        page.add(Row { sealed, named: None, answer: None });
+        Ok(position)
     }
 }
 
-/// What one commit will write, and the names of requests in it.
+/// What one commit will write, and what its charges have in common.
+#[derive(Default)]
 struct Page {
     rows: Vec<Row>,
-    named: HashMap<(String, String), (u64, Hash)>,
+    /// Places of named charges by a key of their names; of two names with one key, the first.
+    named: HashMap<u64, usize>,
+    keys: RandomState,
+    budgets: Vec<Arc<Budget>>,
 }
 
 impl Page {
+    fn add(&mut self, row: Row) {
+        if let Some(name) = row.name() {
+            self.named.entry(self.keys.hash_one(name)).or_insert(self.rows.len());
+        }
+        self.rows.push(row);
+    }
+
+    /// The charge of this name: its number, and the hash of its request.
+    fn find(&self, requester: &str, id: &str) -> Option<(u64, Hash)> {
+        let name = (requester, id);
+        let first = *self.named.get(&self.keys.hash_one(name))?;
+        let row = self.rows.iter().skip(first).find(|row| row.name() == Some(name))?;
+        Some((row.sealed.position.sequence, row.named.as_ref()?.request))
+    }
+
+    /// A copy of the budget for the receipts of all who pay from it under the same filter.
+    fn budget(&mut self, budget: &Budget) -> Arc<Budget> {
+        let same = |known: &&Arc<Budget>| known.name == budget.name && known.filter == budget.filter;
+        if let Some(known) = self.budgets.iter().find(same) {
+            return known.clone();
+        }
+        let copy = Arc::new(budget.clone());
+        self.budgets.push(copy.clone());
+        copy
+    }
+
     fn last_row(&mut self) -> Result<&mut Row, LedgerError> {
         self.rows.last_mut().ok_or_else(|| LedgerError::ours("an entry was lost before it was written"))
     }

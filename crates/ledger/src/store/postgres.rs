@@ -13,15 +13,18 @@
 //! transaction is final for this handle: whether the commit happened is known only when the chain is read again. A
 //! writer that is silent for a minute loses its transaction, so a dead machine does not hold up the others.
 //!
-//! **Speed.** A batch takes four exchanges with the server, however many charges share it: lock, look up, append, commit.
+//! **Speed.** A batch takes four exchanges with the server, however many charges share it: lock, look up, append, commit. Readers have
+//! their sessions from a pool.
 //!
 //! **Not yet.** TLS. Until then the way to the server has to be safe by itself: a socket, a private network, a tunnel. A
 //! connection pooler in between must keep one session per connection.
 
 mod link;
+mod pool;
 mod session;
 mod url;
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -49,6 +52,8 @@ pub struct Postgres {
     begun: bool,
     /// Whether the session must not be used any more.
     lost: bool,
+    /// Whether rows may still be on their way that nobody wants any more.
+    unread: Cell<bool>,
     /// How long to wait for other writers; a reader waits for nobody.
     patience: Option<(Duration, OnWait)>,
 }
@@ -66,14 +71,18 @@ impl Postgres {
 
     /// Existing tables, for reading and writing.
     pub fn open(url: &PostgresUrl, patience: Duration, on_wait: OnWait) -> Result<Self, LedgerError> {
-        let link = Link::connect(url, true)?;
-        Ok(Self { url: url.clone(), link, begun: false, lost: false, patience: Some((patience, on_wait)) })
+        let link = Link::to_write(url)?;
+        Ok(Self::new(url, link, Some((patience, on_wait))))
     }
 
     /// Existing tables, for reading only: as they are now, whatever is written meanwhile.
     pub fn open_to_read(url: &PostgresUrl) -> Result<Self, LedgerError> {
-        let link = Link::connect(url, false)?;
-        Ok(Self { url: url.clone(), link, begun: false, lost: false, patience: None })
+        let link = Link::to_read(url)?;
+        Ok(Self::new(url, link, None))
+    }
+
+    fn new(url: &PostgresUrl, link: Link, patience: Option<(Duration, OnWait)>) -> Self {
+        Self { url: url.clone(), link, begun: false, lost: false, unread: Cell::new(false), patience }
     }
 
     fn failed(&self, doing: &str, fault: &Fault) -> LedgerError {
@@ -133,11 +142,13 @@ impl Postgres {
         visit: &mut dyn FnMut(&tokio_postgres::Row) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
         let failed = |fault: Fault| self.failed("reading", &fault);
+        self.unread.set(true);
         let rows = self.link.session.ask(|client| client.query_raw(statement, values)).map_err(failed)?;
         let mut rows = std::pin::pin!(rows);
         while let Some(row) = wait(rows.try_next()).map_err(|error| failed(error.into()))? {
             visit(&row)?;
         }
+        self.unread.set(false);
         Ok(())
     }
 
@@ -167,10 +178,9 @@ impl Postgres {
         let sequences: Vec<i64> = rows.iter().map(number).collect();
         let hashes: Vec<&[u8]> = rows.iter().map(|row| row.sealed.position.hash.bytes().as_slice()).collect();
         let bodies: Vec<&[u8]> = rows.iter().map(|row| row.sealed.body.as_slice()).collect();
-        let named = rows.iter().filter_map(|row| row.named.as_ref().map(|name| (name, number(row))));
-        let (names, charges): (Vec<_>, Vec<i64>) = named.unzip();
-        let (askers, ids): (Vec<&str>, Vec<&str>) =
-            names.iter().map(|(requester, id)| (requester.as_str(), id.as_str())).unzip();
+        let named = rows.iter().filter_map(|row| row.name().map(|name| (name, number(row))));
+        let (names, charges): (Vec<(&str, &str)>, Vec<i64>) = named.unzip();
+        let (askers, ids): (Vec<&str>, Vec<&str>) = names.into_iter().unzip();
         let answered = rows.iter().filter_map(|row| row.answer.as_ref().map(|answer| (answer, number(row))));
         let (answers, releases): (Vec<_>, Vec<i64>) = answered.unzip();
         let paid: Vec<i64> = answers.iter().map(|answer| answer.charge as i64).collect();
@@ -205,7 +215,7 @@ impl Store for Postgres {
         let (mut told, mut again) = (false, false);
         loop {
             if self.lost || self.link.session.is_closed() {
-                self.link = Link::connect(&self.url, true)?;
+                self.link = Link::to_write(&self.url)?;
                 self.lost = false;
             }
             let left = patience.saturating_sub(start.elapsed());
@@ -279,6 +289,14 @@ impl Store for Postgres {
                 Ok(())
             }
             done => done.map_err(|fault| self.failed("leaving", &fault)),
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        if self.patience.is_none() && !self.unread.get() {
+            pool::give_back(&self.url, self.link.clone());
         }
     }
 }

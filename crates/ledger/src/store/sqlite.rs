@@ -5,7 +5,8 @@
 //! that a failed sync left only in memory reach the disk. The name of the log is synced by us, because SQLite
 //! takes no notice when that fails.
 //!
-//! **Faults.** Every error of SQLite but "busy" is final for this handle.
+//! **Faults.** Every error of SQLite but "busy" is final for this handle; one of moving its log into the file too, of which SQLite by itself
+//! takes no notice either.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::lock::{Lock, OnWait};
@@ -25,6 +27,8 @@ use crate::{Hash, LedgerError};
 const APPLICATION: i64 = 0x6465_6d75;
 /// The version of the tables below.
 const TABLES: i64 = 1;
+/// Pages in the log after which it is moved into the file.
+const LONG: i32 = 1000;
 
 const SCHEMA: &str = "
 CREATE TABLE entry (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, body BLOB NOT NULL) STRICT;
@@ -83,6 +87,7 @@ impl Sqlite {
             Ok(false) => return Err(store.wrong("is not set up for durable writes (WAL, synchronous=FULL)")),
             Err(error) => return Err(store.failed("opening", &error)),
         }
+        store.connection.wal_hook(Some(move_log)).map_err(|error| store.failed("opening", &error))?;
         store.settle()?;
         Ok(store)
     }
@@ -140,7 +145,7 @@ impl Sqlite {
     fn failed(&self, doing: &str, error: &rusqlite::Error) -> LedgerError {
         let path = self.path.display();
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::busy(format!(
+            _ if is_busy(error) => LedgerError::busy(format!(
                 "the ledger {path} is held by a program other than demur; nothing was charged"
             )),
             Some(ErrorCode::NotADatabase) => self.wrong("is not a ledger of demur"),
@@ -198,7 +203,7 @@ impl Sqlite {
         for row in rows {
             let sequence = row.sealed.position.sequence as i64;
             entry.execute(params![sequence, row.sealed.position.hash.bytes(), row.sealed.body])?;
-            if let Some((requester, id)) = &row.named {
+            if let Some((requester, id)) = row.name() {
                 named.execute(params![requester, id, sequence])?;
             }
             if let Some(AnswerRow { charge, requester, request, bytes }) = &row.answer {
@@ -317,6 +322,22 @@ fn tables(path: &Path) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, error)| error)
 }
 
+/// Moves a long log into the file; called after each commit, which reports the error.
+fn move_log(log: &mut Wal, pages: i32) -> rusqlite::Result<()> {
+    if pages < LONG {
+        return Ok(());
+    }
+    match log.checkpoint() {
+        // Somebody else is at it.
+        Err(error) if is_busy(&error) => Ok(()),
+        done => done,
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
 /// Never an address with options: SQLite would read a name that begins with `file:` as one.
 fn plain(path: &Path) -> PathBuf {
     Path::new(".").join(path)
@@ -353,7 +374,16 @@ fn creating(path: &Path, error: &std::io::Error) -> LedgerError {
 #[cfg(unix)]
 type Identity = (u64, u64);
 
-#[cfg(unix)]
+/// Its number and nothing else: once somebody has asked for the times of a file, Linux gives its next write a time of its own, and
+/// the next sync has to write that too.
+#[cfg(target_os = "linux")]
+fn identity(path: &Path) -> std::io::Result<Identity> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let file = statx(CWD, path, AtFlags::empty(), StatxFlags::INO)?;
+    Ok((u64::from(file.stx_dev_major) << 32 | u64::from(file.stx_dev_minor), file.stx_ino))
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
 fn identity(path: &Path) -> std::io::Result<Identity> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(path).map(|file| (file.dev(), file.ino()))

@@ -1,9 +1,11 @@
 //! [`Link`]: a session with a server that keeps what it promises, and the tables of a ledger there.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_postgres::Statement;
 
+use super::pool;
 use super::session::{Fault, Session};
 use super::url::PostgresUrl;
 use crate::LedgerError;
@@ -30,8 +32,8 @@ SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
 
 /// A reader sees one moment for as long as it likes: it holds nobody up.
 const READER: &str = "
-SET idle_in_transaction_session_timeout = 0;
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL idle_in_transaction_session_timeout = 0;
 ";
 
 const READ: &str = "SELECT sequence, hash, body FROM demur.entry WHERE sequence >= $1 ORDER BY sequence";
@@ -60,8 +62,9 @@ WITH entries AS (INSERT INTO demur.entry SELECT * FROM unnest($1::bigint[], $2::
 INSERT INTO demur.answer SELECT * FROM unnest($7::bigint[], $8::bigint[], $9::text[], $10::bytea[], $11::bytea[])";
 
 /// A session with what is asked again and again.
+#[derive(Clone)]
 pub(super) struct Link {
-    pub(super) session: Session,
+    pub(super) session: Arc<Session>,
     pub(super) read: Statement,
     pub(super) find: Statement,
     pub(super) answers: Statement,
@@ -69,15 +72,32 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn connect(url: &PostgresUrl, to_write: bool) -> Result<Self, LedgerError> {
+    /// A new session for a writer.
+    pub(super) fn to_write(url: &PostgresUrl) -> Result<Self, LedgerError> {
+        let link = Self::connect(url)?;
+        check_durability(url, &link.session)?;
+        Ok(link)
+    }
+
+    /// A session of the [pool](super::pool), or a new one, that sees one moment.
+    pub(super) fn to_read(url: &PostgresUrl) -> Result<Self, LedgerError> {
+        // One that was kept may have ended meanwhile, and the tables may be others by now.
+        let kept = pool::take(url);
+        let kept =
+            kept.filter(|link| link.session.run(READER).is_ok() && check_version(url, &link.session).is_ok());
+        if let Some(link) = kept {
+            return Ok(link);
+        }
+        let link = Self::connect(url)?;
+        link.session.run(READER).map_err(|fault| failed(url, "reaching", &fault))?;
+        Ok(link)
+    }
+
+    fn connect(url: &PostgresUrl) -> Result<Self, LedgerError> {
         let failed = |fault: Fault| failed(url, "reaching", &fault);
-        let session = Session::connect(url.config()).map_err(failed)?;
+        let session = Arc::new(Session::connect(url.config()).map_err(failed)?);
         session.run(SESSION).map_err(failed)?;
         check_version(url, &session)?;
-        match to_write {
-            true => check_durability(url, &session)?,
-            false => session.run(READER).map_err(failed)?,
-        }
         let prepare = |sql| session.ask(|client| client.prepare(sql)).map_err(failed);
         let (read, find) = (prepare(READ)?, prepare(FIND)?);
         let (answers, append) = (prepare(ANSWERS)?, prepare(APPEND)?);
@@ -87,6 +107,12 @@ impl Link {
 
 /// Whether the database has the tables of a ledger.
 pub(super) fn exists(url: &PostgresUrl) -> Result<bool, LedgerError> {
+    if let Some(link) = pool::take(url)
+        && marked(&link.session).is_ok_and(|marked| marked)
+    {
+        pool::give_back(url, link);
+        return Ok(true);
+    }
     let session = Session::connect(url.config()).map_err(|fault| failed(url, "reaching", &fault))?;
     marked(&session).map_err(|fault| failed(url, "reaching", &fault))
 }

@@ -1,7 +1,8 @@
 //! `torture`: workers charge one ledger and are killed; nothing they were told may turn out wrong.
 //!
 //! ```text
-//! torture --rounds N [--ledger URL] [--seed S]   the whole thing; exit 0 only without a violation
+//! torture --rounds N [--ledger URL] [--seed S]   the whole thing; exit 0 only without a violation; with
+//!                                                `--ledger postgres` on a server of its own
 //! torture work URL NAME SEED ROUND STEPS BUDGET  one worker, as the rounds start it
 //! torture script URL BYTES                       one worker that does everything once, for faulty disks
 //! ```
@@ -11,12 +12,13 @@
 #![expect(clippy::print_stderr, reason = "progress is for people")]
 
 mod rounds;
+mod site;
 
 use std::process::ExitCode;
 
-use demur_ledger::Location;
 use demur_testkit::Worker;
 use rounds::Rounds;
+use site::{Site, place};
 
 const HELP: &str = "torture --rounds N [--ledger URL] [--seed S]";
 
@@ -33,7 +35,6 @@ fn main() -> ExitCode {
 }
 
 fn run(words: &[&str]) -> Result<(), String> {
-    let place = |url: &str| url.parse::<Location>().map_err(|error| error.to_string());
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is not a number\n{HELP}"));
     match words {
         ["script", url, bytes] => {
@@ -49,12 +50,18 @@ fn run(words: &[&str]) -> Result<(), String> {
             for pair in words.chunks(2) {
                 match pair {
                     ["--rounds", text] => rounds = Some(number(text)?),
-                    ["--ledger", text] => url = Some(place(text)?),
+                    ["--ledger", text] => url = Some(*text),
                     ["--seed", text] => seed = number(text)?,
                     _ => return Err(HELP.to_owned()),
                 }
             }
-            return Rounds::new(rounds.ok_or(HELP)?, url, seed)?.run();
+            let rounds = rounds.ok_or(HELP)?;
+            let site = match url {
+                None => Site::files()?,
+                Some("postgres") => Site::server()?,
+                Some(url) => Site::given(url)?,
+            };
+            return Rounds::new(rounds, site, seed)?.run();
         }
     }
     Ok(())

@@ -12,6 +12,8 @@ use demur_ledger::{Charged, Hash, Location};
 use demur_noise::Words;
 use demur_testkit::{Seeded, Tally, Witness, create_or_open, options, request};
 
+use crate::site::Site;
+
 /// Rounds in the life of a ledger.
 const LIFE: u64 = 20;
 /// Workers at a time.
@@ -25,8 +27,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 pub(crate) struct Rounds {
     rounds: u64,
-    place: Option<Location>,
-    folder: tempfile::TempDir,
+    site: Site,
     program: PathBuf,
     words: Seeded,
     kills: u64,
@@ -36,15 +37,11 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    pub(crate) fn new(rounds: u64, place: Option<Location>, seed: u64) -> Result<Self, String> {
-        // Killing a process loses nothing it gave to the system, so the fastest folder will do.
-        let memory = PathBuf::from("/dev/shm");
-        let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-        let folder = folder.map_err(|error| format!("there is no folder for the ledgers: {error}"))?;
+    pub(crate) fn new(rounds: u64, site: Site, seed: u64) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("who am I? {error}"))?;
         let words = Seeded::new(seed);
         let (kills, done, stands) = (0, Witness::default(), Tally::default());
-        Ok(Self { rounds, place, folder, program, words, kills, done, stands, violations: Vec::new() })
+        Ok(Self { rounds, site, program, words, kills, done, stands, violations: Vec::new() })
     }
 
     /// All rounds; the last line on standard error is the result.
@@ -52,7 +49,7 @@ impl Rounds {
         let (start, mut told) = (Instant::now(), Instant::now());
         let mut first = 0;
         // A place that was given has one ledger.
-        let life = if self.place.is_some() { self.rounds } else { LIFE };
+        let life = if self.site.has_one_ledger() { self.rounds } else { LIFE };
         while first < self.rounds && self.violations.is_empty() {
             let last = self.rounds.min(first + life);
             self.life(first, last)?;
@@ -86,8 +83,7 @@ impl Rounds {
 
     /// One ledger, from before it exists.
     fn life(&mut self, first: u64, last: u64) -> Result<(), String> {
-        let own = Location::Sqlite(self.folder.path().join(format!("{first}")).join("ledger.db"));
-        let place = self.place.clone().unwrap_or(own);
+        let place = self.site.place(first)?;
         let mut witness = Witness::default();
         for round in first..last {
             self.round(&place, round - first, BUDGET * (last - first).div_ceil(LIFE), &mut witness)?;
@@ -113,8 +109,8 @@ impl Rounds {
             eprintln!("torture: a worker of rounds {first} to {last} {line}");
         }
         self.done.failed.append(&mut witness.failed);
-        if self.place.is_none() && self.violations.is_empty() {
-            let _ = std::fs::remove_dir_all(self.folder.path().join(format!("{first}")));
+        if self.violations.is_empty() {
+            self.site.clear(first);
         }
         Ok(())
     }
@@ -135,6 +131,7 @@ impl Rounds {
             let child = Command::new(&self.program)
                 .args(["work", &place.to_string(), &format!("w{name}")])
                 .args(numbers)
+                .envs(self.site.environment())
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::inherit())
@@ -142,7 +139,7 @@ impl Rounds {
             let child = child.map_err(|error| format!("a worker could not be started: {error}"))?;
             // Seven of eight are killed, at any moment from their start to their usual end.
             let spared = self.words.word().is_multiple_of(8);
-            let end = if spared { LONGEST } else { Duration::from_micros(self.words.word() % 12_000) };
+            let end = if spared { LONGEST } else { self.before(self.site.usual()) };
             workers.push((start + end, child));
         }
         workers.sort_by_key(|(end, _)| *end);
@@ -162,6 +159,11 @@ impl Rounds {
                 .for_each(|line| witness.hear(line));
         }
         Ok(())
+    }
+
+    /// Any time that is shorter.
+    fn before(&mut self, time: Duration) -> Duration {
+        Duration::from_micros(self.words.word() % u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
     }
 
     fn check(&mut self, place: &Location, witness: &mut Witness) -> Result<Tally, String> {
