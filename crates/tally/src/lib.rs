@@ -53,6 +53,7 @@ mod hash;
 mod keep;
 mod layout;
 mod lists;
+mod names;
 #[cfg(test)]
 mod properties;
 mod record;
@@ -72,6 +73,7 @@ mod tables;
 mod tallier;
 mod tally;
 mod totals;
+mod waiting;
 mod wide;
 mod words;
 

@@ -2,10 +2,12 @@
 
 use crate::bound;
 use crate::context::Context;
-use crate::entries::Entries;
+use crate::entries::{Entries, Unit};
 use crate::error::TallyError;
 use crate::hash::Secret;
 use crate::layout::{Layout, Recipe};
+use crate::settle::Take;
+use crate::wide::Number;
 use crate::words::{Words, small};
 
 /// For each group (by its shared number) its units and its measures.
@@ -35,20 +37,22 @@ impl Totals {
     }
 
     /// Adds what units may count for.
-    pub(crate) fn add(&mut self, entries: &Entries, context: &Context) -> Result<(), TallyError> {
+    fn add<N: Number>(&mut self, entries: &Entries<N>, context: &Context) -> Result<(), TallyError> {
         let Entries { groups, lanes, cells, values } = entries;
         groups.iter().for_each(|&group| self.units[group as usize] += 1);
         for (part, recipe) in self.parts.iter_mut().zip(&context.layout.recipes) {
             match (part, *recipe) {
                 (Part::Number(total), Recipe::Count { lane, most }) => {
-                    add_each(total, groups, |entry| bound::count(lanes[lane][entry], most));
+                    add_each(total, groups, |entry| bound::count(lanes[lane][entry].into(), most));
                 }
                 (Part::Number(total), Recipe::Sum { lane, unit }) => {
-                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry], unit));
+                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry].into(), unit));
                 }
                 (Part::Number(total), Recipe::Deviation { sum, there, centre, most }) => {
                     let [sum, there] = [&lanes[sum], &lanes[there]];
-                    add_each(total, groups, |entry| bound::deviation(sum[entry], there[entry], centre, most));
+                    add_each(total, groups, |entry| {
+                        bound::deviation(sum[entry].into(), there[entry].into(), centre, most)
+                    });
                 }
                 (Part::Cells(total), Recipe::Histogram { spread, most, .. }) => {
                     for (&group, counts) in groups.iter().zip(cells[spread].iter()) {
@@ -97,6 +101,17 @@ impl Totals {
             }
         }
         Ok(())
+    }
+}
+
+impl Take for Totals {
+    fn take<N: Number>(
+        &mut self,
+        _: &[Unit],
+        entries: &Entries<N>,
+        context: &Context,
+    ) -> Result<(), TallyError> {
+        self.add(entries, context)
     }
 }
 
