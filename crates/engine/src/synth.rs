@@ -29,7 +29,7 @@ pub use fit::Made;
 pub use made::{Header, Synthetic};
 pub use wanted::{Method, Shares, Wanted};
 pub use workload::Workload;
-pub use write::{write_csv, write_rows};
+pub use write::{CsvRows, RowsFile, write_csv, write_rows};
 
 pub(crate) use coding::Coder;
 pub(crate) use compare::Distances;
