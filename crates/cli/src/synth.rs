@@ -7,7 +7,7 @@ mod report;
 use std::io::Write;
 use std::path::Path;
 
-use demur_engine::synth::{Synthetic, write_csv, write_rows};
+use demur_engine::synth::{CsvRows, RowsFile, Synthetic, write_rows};
 use demur_engine::{Certificate, Table};
 use demur_noise::Entropy;
 
@@ -37,13 +37,21 @@ fn model(path: &Path) -> Result<(Synthetic, Certificate), Failure> {
 
 fn sample(args: &Sample, out: &mut impl Write) -> Result<(), Failure> {
     let (synthetic, _) = model(&args.model)?;
-    let rows = args.rows.unwrap_or(synthetic.model.rows().round().max(0.0) as usize);
+    let rows = args.rows.unwrap_or(synthetic.model.rows().round().max(0.0) as u64);
     let mut entropy = Entropy::from_os()?;
-    let batch = synthetic.sample(rows, &mut entropy)?;
+    let mut parts = synthetic.sample_in_parts(rows, &mut entropy).peekable();
+    let Some(Ok(first)) = parts.peek() else {
+        return parts.next().map_or(Ok(()), |part| Ok(part.map(drop)?));
+    };
+    let schema = first.schema();
     if args.output.as_os_str() == "-" {
-        return Ok(write_csv(&batch, out)?);
+        let mut to = CsvRows::new(out, &schema)?;
+        parts.try_for_each(|part| Ok::<_, Failure>(to.write(&part?)?))?;
+        return Ok(to.finish()?);
     }
-    write_rows(&batch, &args.output)?;
+    let mut file = RowsFile::create(&args.output, schema)?;
+    parts.try_for_each(|part| file.write(&part?))?;
+    file.finish()?;
     let _ = writeln!(std::io::stderr(), "{rows} rows about nobody are in {}", args.output.display());
     Ok(())
 }

@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 
 use demur_ledger::{Charged, Ledger, Location, Options, Request};
 use insta_cmd::assert_cmd_snapshot;
-use project::{demur, hiding, json, output, run};
+use project::{demur, hiding, json, run};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder that is gone when it is dropped.

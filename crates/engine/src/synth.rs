@@ -25,11 +25,11 @@ pub use coding::{CodedColumn, Coding};
 pub use compare::{Compared, TRIPLES};
 pub use demur_synth::{Growth, Model, Progress, Watch};
 pub use domain::Shape;
-pub use fit::Made;
+pub use fit::{AskedColumn, Made};
 pub use made::{Header, Synthetic};
 pub use wanted::{Method, Shares, Wanted};
 pub use workload::Workload;
-pub use write::{write_csv, write_rows};
+pub use write::{CsvRows, RowsFile, write_csv, write_rows};
 
 pub(crate) use coding::Coder;
 pub(crate) use compare::Distances;

@@ -58,7 +58,7 @@ fn wanted(method: Method, epsilon: f64) -> Wanted {
         method,
         shape: Shape { bins: 8, ..Shape::default() },
         rows_per_unit: 1,
-        workload: Workload::Ways(2),
+        workload: Some(Workload::Ways(2)),
         records: 16,
         impossible: Vec::new(),
         requester: "test".to_owned(),
@@ -156,6 +156,7 @@ fn the_same_wish_is_answered_from_the_ledger() {
     assert_eq!(folder.charges(), 2);
     let second = folder.fit(&wanted(Method::Mst, 1.0)).unwrap();
     assert!(second.replayed && second.certificate == first.certificate);
+    assert!(first.asked[0].0 == "city" && !first.asked[0].2 && second.asked[0].2);
     assert_eq!(folder.charges(), 2);
     let verdict = verify(first.certificate.text().unwrap().as_bytes(), None, None).unwrap();
     assert!(verdict.is_good(), "{verdict:?}");
@@ -271,6 +272,40 @@ fn distances_are_small_for_a_good_model_and_large_for_a_bad_one() {
     let (good, bad) = (distance(3000.0), distance(0.001));
     assert!(good.0 < 0.15 && bad.0 > 0.3, "{good:?} {bad:?}");
     assert!(good.1 > 0.95, "{good:?}");
+}
+
+/// A model is a file, and whoever brings one may have written it: the noise is that of the catalog's units, and the owner's limit holds.
+#[test]
+fn a_forged_model_buys_no_answer_without_noise() {
+    let folder = Folder::new(&people(), "row");
+    let (project, backend) = (Project::open(folder.path()).unwrap(), Embedded::new(folder.path()).unwrap());
+    let mut wanted = wanted(Method::Mst, 1.0);
+    wanted.shape.columns = Some(["sex", "ill"].map(str::to_owned).to_vec());
+    let made = folder.fit(&wanted).unwrap();
+    let compare = |model: &Synthetic, epsilon: f64, project: &Project| {
+        let guarantee = Guarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(1e-4).unwrap());
+        folder.engine().compare(project, model, guarantee, None, "test", &backend)
+    };
+    for rows in [0, 2, u32::MAX] {
+        let mut forged = made.model.clone();
+        forged.header.rows_per_unit = rows;
+        let refused = compare(&forged, 1.0, &project).err().unwrap();
+        assert!(refused.to_string().contains("each row is a unit"), "{rows}: {refused}");
+    }
+    let mut foreign = made.model.clone();
+    foreign.header.table = "elsewhere".to_owned();
+    assert!(compare(&foreign, 1.0, &project).is_err());
+
+    let catalog = folder.path().join("demur.toml");
+    let text = std::fs::read_to_string(&catalog).unwrap();
+    std::fs::write(&catalog, text.replace("delta = 0.01\n", "delta = 0.01\nmax_epsilon_per_question = 2\n"))
+        .unwrap();
+    let project = Project::open(folder.path()).unwrap();
+    let refused = compare(&made.model, 3.0, &project).err().unwrap();
+    assert!(refused.to_string().contains("at most ε = 2"), "{refused}");
+    assert_eq!(folder.charges(), 1);
+    assert!(compare(&made.model, 2.0, &project).is_ok());
+    assert_eq!(folder.charges(), 2);
 }
 
 /// BLR over two truth values: each has a code for NULL, so there are nine records. Women are half, the old half is ill.

@@ -15,6 +15,8 @@
 //! 3. *Annealing.* If the estimate of r moved by no more than its noise, σ was too large for what is left to be learned: from now on a round
 //!    costs four times as much, with half the noise and twice the ε of the selection. What would be left for less than two rounds goes to the last one.
 //!
+//! *Turns.* Where the candidates have more cells than a round can look at, every k-th is looked at in a round, the next ones in the next. Which ones is decided by public sizes.
+//!
 //! *Size.* A set is a candidate only if the junction tree with it has at most the fraction of `max_cells` cells that has been spent of the budget. So the limit is
 //! never exceeded, and early rounds, with much noise, do not use it up.
 //!
@@ -44,6 +46,9 @@ pub(crate) const SINGLES: f64 = 1.0 / 3.0;
 pub(crate) const SELECTION: f64 = 0.1;
 /// The first rounds are so small that this many of them could be made for each column.
 const ROUNDS_PER_COLUMN: f64 = 16.0;
+/// A round looks at candidates with about so many cells, where every candidate is as much work as so many cells more.
+const CELLS_PER_ROUND: u64 = 1 << 24;
+const CELLS_PER_SET: u64 = 1 << 13;
 /// δ is divided by this for the difference between discrete and continuous noise.
 const DISCRETE: u32 = 10;
 /// How well the law is fitted after each round, and at the end.
@@ -122,7 +127,7 @@ impl Aim {
             let last = left < 2.0 * share;
             let round = Round::new(if last { left } else { share }, curator.neighbours());
             let room = (self.max_cells as f64 * ((spent + round.share) / self.budget).min(1.0)) as u64;
-            let open = self.open(&fitted, &estimator, &evidence, &round, room, curator);
+            let open = self.open(&fitted, &estimator, &evidence, (number, &round), room, curator);
             let candidates = candidates(&open, &fitted, &round, rows)?;
             if candidates.is_empty() {
                 break;
@@ -153,7 +158,7 @@ impl Aim {
         fitted: &Fitted,
         estimator: &Estimator,
         evidence: &Evidence,
-        round: &Round,
+        (number, round): (usize, &Round),
         room: u64,
         curator: &Curator<'_, W>,
     ) -> Vec<&(ColumnSet, f64)> {
@@ -171,8 +176,21 @@ impl Aim {
         {
             most /= 2; // the δ of discrete noise grows with the number of cells
         }
-        self.wanted.par_iter().filter(|(set, _)| set.cells(sizes) <= most && fits(set)).collect()
+        let small: Vec<_> = self.wanted.iter().filter(|(set, _)| set.cells(sizes) <= most).collect();
+        turn(small, sizes, number).into_par_iter().filter(|(set, _)| fits(set)).collect()
     }
+}
+
+/// Those whose turn it is in this round.
+pub(crate) fn turn<'a>(
+    all: Vec<&'a (ColumnSet, f64)>,
+    sizes: &[usize],
+    number: usize,
+) -> Vec<&'a (ColumnSet, f64)> {
+    let work = |(set, _): &&(ColumnSet, f64)| set.cells(sizes).saturating_add(CELLS_PER_SET);
+    let work = all.iter().map(work).fold(0, u64::saturating_add);
+    let turns = work.div_ceil(CELLS_PER_ROUND).clamp(1, all.len().max(1) as u64) as usize;
+    all.into_iter().skip(number % turns).step_by(turns).collect()
 }
 
 fn candidates(
@@ -208,5 +226,35 @@ fn progress(step: usize, spent: f64, set: &ColumnSet, error: f64) -> Progress {
         spent: spent.min(1.0),
         set: Some(set.clone()),
         expected_error: Some(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_has_its_turn_and_small_workloads_have_it_always() {
+        let sizes = [100; 30];
+        let sets = |ways: usize| -> Vec<(ColumnSet, f64)> {
+            let columns = Columns::new((0..30).map(|i| (format!("c{i}"), 100))).unwrap();
+            Marginals::all(&columns, ways).unwrap().candidates()
+        };
+        let pairs = sets(2);
+        assert_eq!(turn(pairs.iter().collect(), &sizes, 7).len(), pairs.len());
+        // 4060 triples of 10⁶ cells.
+        let triples = sets(3);
+        let work: u64 = triples.iter().map(|(set, _)| set.cells(&sizes)).sum();
+        let turns = work.div_ceil(CELLS_PER_ROUND) as usize + 10;
+        let mut seen: Vec<&ColumnSet> = Vec::new();
+        for number in 1..=turns {
+            let now = turn(triples.iter().collect(), &sizes, number);
+            assert!(!now.is_empty() && now.len() < 30, "{}", now.len());
+            seen.extend(now.into_iter().map(|(set, _)| set));
+        }
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), triples.len());
+        assert!(turn(vec![], &sizes, 3).is_empty());
     }
 }

@@ -57,6 +57,7 @@ mod exponential;
 mod growth;
 mod inference;
 mod junction_tree;
+mod least_noise;
 mod marginals;
 mod model;
 mod mst;

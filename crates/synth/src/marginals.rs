@@ -75,16 +75,16 @@ impl Marginals {
 
     /// Every set that is part of one in the workload, with w_r = Σ_s weight_s·|r ∩ s| scaled to a maximum of 1.
     ///
-    /// A marginal is worth measuring for all the columns it shares with what is asked.
+    /// A marginal is worth measuring for all the columns it shares with what is asked. The sum is one over r's columns, of the weights of all sets that hold each.
     pub(crate) fn candidates(&self) -> Vec<(ColumnSet, f64)> {
+        let mut of_column: BTreeMap<usize, f64> = BTreeMap::new();
         let mut found: BTreeMap<ColumnSet, f64> = BTreeMap::new();
-        for set in self.0.keys() {
-            for part in set.subsets() {
-                found.entry(part).or_insert(0.0);
-            }
+        for (set, weight) in &self.0 {
+            set.iter().for_each(|column| *of_column.entry(column).or_insert(0.0) += weight);
+            found.extend(set.subsets().map(|part| (part, 0.0)));
         }
         for (part, weight) in &mut found {
-            *weight = self.0.iter().map(|(set, w)| w * part.intersection(set).len() as f64).sum();
+            *weight = part.iter().map(|column| of_column[&column]).sum();
         }
         let largest = found.values().copied().fold(0.0, f64::max);
         found.into_iter().map(|(set, weight)| (set, weight / largest)).collect()

@@ -4,14 +4,13 @@
 //!
 //! 1. Measure every column's counts; group rare values ([`Compression`](crate::compression::Compression)).
 //! 2. d − 1 times: of all pairs that connect two trees of the forest so far, select one by the exponential mechanism, with the
-//!    score ‖counts − what independent columns would have‖₁.
+//!    score ‖counts − what independent columns would have‖₁. Pairs that would take the model beyond its size are left out, by their (noisy, public) sizes.
 //! 3. Measure the counts of each selected pair.
 //! 4. Estimate the law that explains all measurements.
 //!
 //! **Cost.** d Gaussian measurements, d − 1 selections and d − 1 Gaussian measurements, with parameters that are fixed beforehand. Each third
 //! gets the same ρ; then all noise is scaled by one factor so that the exact composition has the wanted (ε, δ).
 
-use demur_accounting::calibrate::{Target, calibrate_mixture};
 use demur_core::{Guarantee, PrivacyLoss};
 use demur_exact::Rational;
 use demur_noise::Words;
@@ -20,6 +19,7 @@ use crate::aim::expected;
 use crate::curator::{Candidate, Curator, Noise};
 use crate::estimator::{Effort, Estimator};
 use crate::evidence::Evidence;
+use crate::least_noise::least_noise;
 use crate::model::Model;
 use crate::progress::{Progress, Watch, tell};
 use crate::singles::{decimal, singles};
@@ -42,26 +42,12 @@ impl Mst {
         neighbours: Neighbours,
         guarantee: Guarantee,
     ) -> Result<(Self, PrivacyLoss), SynthError> {
-        let target = Target { epsilon: guarantee.epsilon.exact(), delta: guarantee.delta.exact() };
         let rough = Self::nominal(columns, neighbours, guarantee.delta.value());
-        // The step of the noise depends on how much noise there is: find the noise once roughly, then exactly.
-        let factor = calibrate_mixture(&rough.continuous(columns, neighbours), &target)?.value;
-        let mut plan = rough.noisier(factor);
-        let mut extra = 1.0;
-        for _ in 0..40 {
+        least_noise(&rough.continuous(columns, neighbours), guarantee, |factor| {
+            let plan = rough.noisier(factor);
             let loss = plan.loss(columns, neighbours);
-            let delta = demur_accounting::Account::of(&loss)?.delta(&target.epsilon)?.bounds.upper;
-            if delta <= target.delta.to_f64_down() {
-                return Ok((plan, loss));
-            }
-            extra *= 1.0 + 1e-6;
-            plan = rough.noisier(factor * extra);
-            extra += extra - 1.0;
-        }
-        Err(SynthError::new(
-            "synth.plan.guarantee",
-            format!("no noise was found that gives {guarantee}; allow a larger ε or δ"),
-        ))
+            (plan, loss)
+        })
     }
 
     /// A third of ρ = 1/2 for each stage.
@@ -142,9 +128,10 @@ impl Mst {
         let rows = total(&evidence, curator);
         let alone = estimator.fit(&evidence, rows, ROUND)?;
         let mut trees: Vec<usize> = (0..d).collect();
-        let mut pairs = vec![];
+        let mut pairs: Vec<ColumnSet> = vec![];
         for round in 1..d {
-            let open: Vec<ColumnSet> = open_pairs(&trees, &sizes, self.most_cells);
+            let room = MOST_CELLS - pairs.iter().map(|pair| pair.cells(&sizes)).sum::<u64>();
+            let open: Vec<ColumnSet> = open_pairs(&trees, &sizes, room.min(self.most_cells));
             let candidate = |set: &ColumnSet| {
                 let expected = expected(&alone, set, rows)?;
                 Ok(Candidate { set: set.clone(), expected, weight: 1.0, penalty: 0.0 })
@@ -181,7 +168,7 @@ impl Mst {
     }
 }
 
-/// A pair with more cells than this is never measured.
+/// All measured pairs together have at most so many cells.
 pub(crate) const MOST_CELLS: u64 = 1 << 22;
 /// Steps before the tree is known: columns alone need few.
 const ROUND: Effort = Effort { steps: 300, tolerance: 1e-6 };

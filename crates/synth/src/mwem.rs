@@ -18,7 +18,7 @@ use demur_exact::Rational;
 use demur_noise::Words;
 use rayon::prelude::*;
 
-use crate::aim::expected;
+use crate::aim::{expected, turn};
 use crate::curator::{Candidate, Curator, Noise};
 use crate::estimator::{Effort, Estimator};
 use crate::junction_tree::total_cells;
@@ -85,7 +85,8 @@ impl Mwem {
                     total_cells(&with, &sizes) <= self.max_cells
                 }
             };
-            let open: Vec<&(ColumnSet, f64)> = self.wanted.par_iter().filter(|(set, _)| fits(set)).collect();
+            let now = turn(self.wanted.iter().collect(), &sizes, round);
+            let open: Vec<&(ColumnSet, f64)> = now.into_par_iter().filter(|(set, _)| fits(set)).collect();
             let candidate = |(set, weight): &&(ColumnSet, f64)| {
                 let expected = expected(&fitted, set, rows)?;
                 // E|Laplace| is its scale.

@@ -20,7 +20,7 @@ const FIT_HELP: &str = "\
 Methods:
   aim   rounds that measure what the model knows least; the most accurate
   mst   one tree of pairs; the fastest
-  mwem  multiplicative weights over all combinations; for few columns
+  mwem  rounds as aim with Laplace noise; for those who have no δ
   blr   the exponential mechanism over all small tables; for tiny universes, to learn from
 
 Columns: truth values and listed values are taken as they are; numbers, dates and moments need low and
@@ -77,9 +77,10 @@ pub(crate) struct Fit {
     /// For how many rows one person may count, where the unit is a column
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) rows_per_unit: u32,
-    /// Which columns the model shall know together: all sets of so many, or sets with weights as in "age,sex:5;age,region"
-    #[arg(long, value_name = "SETS", default_value = "3")]
-    pub(crate) workload: String,
+    /// Which columns the model shall know together: all sets of so many, or sets with weights as in "age,sex:5;age,region";
+    /// all triples of up to 20 columns, all pairs of more unless given
+    #[arg(long, value_name = "SETS")]
+    pub(crate) workload: Option<String>,
     /// How many records the table has that BLR draws; more say more and take longer
     #[arg(long, value_name = "M", default_value_t = 16)]
     pub(crate) records: u64,
@@ -109,7 +110,7 @@ pub(crate) struct Sample {
     pub(crate) model: PathBuf,
     /// How many rows; about as many as the table has unless given
     #[arg(short = 'n', long, value_name = "N")]
-    pub(crate) rows: Option<usize>,
+    pub(crate) rows: Option<u64>,
     /// Where to write them: a .parquet or .csv file, or - for CSV on standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,

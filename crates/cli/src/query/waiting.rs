@@ -41,7 +41,21 @@ impl Waiting {
 
 /// Listens for Ctrl-C; `charged` is set once rows are read.
 pub(crate) fn listen(charged: Arc<AtomicBool>) -> Result<(), Failure> {
-    ctrlc::set_handler(move || interrupted(&charged))
+    on_interrupt(move || match charged.load(Ordering::Relaxed) {
+        true => {
+            "the question was charged and the charge stands; nothing was released. Ask again: it costs again"
+        }
+        false => "nothing was released; `demur budget show` says whether the question was charged already",
+    })
+}
+
+/// Ends everything at Ctrl-C, with a sentence about what was charged.
+pub(crate) fn on_interrupt(words: impl Fn() -> &'static str + Send + 'static) -> Result<(), Failure> {
+    let handler = move || {
+        let _ = writeln!(std::io::stderr(), "\nerror[cli.interrupted]: {}", words());
+        std::process::exit(2);
+    };
+    ctrlc::set_handler(handler)
         .map_err(|error| Failure::new("cli.signal", format!("Ctrl-C cannot be heard: {error}")))
 }
 
@@ -66,16 +80,4 @@ fn show(charged: &AtomicBool, done: &AtomicBool) {
     if shown {
         let _ = write!(std::io::stderr(), "\r{:50}\r", "");
     }
-}
-
-/// What is said when somebody has waited long enough.
-fn interrupted(charged: &AtomicBool) {
-    let text = match charged.load(Ordering::Relaxed) {
-        true => {
-            "the question was charged and the charge stands; nothing was released. Ask again: it costs again"
-        }
-        false => "nothing was released; `demur budget show` says whether the question was charged already",
-    };
-    let _ = writeln!(std::io::stderr(), "\nerror[cli.interrupted]: {text}");
-    std::process::exit(2);
 }

@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use demur_core::{Delta, Epsilon, Guarantee};
 use demur_engine::synth::{Made, Method, Progress, Shape, Shares, Wanted};
@@ -27,9 +29,10 @@ pub(super) fn run(args: &Fit, out: &mut impl Write) -> Result<(), Failure> {
     let place = Place::of_project(args.ledger.as_deref(), &project.folder)?;
     let backend = Embedded::new(&project.folder)?;
     let engine = Engine::for_project(&project, &place.location, place::options())?;
-    waiting::listen(backend.reading())?;
+    let reached = Reached::listen()?;
     let mut shown = false;
     let made = engine.synthesise(&project, &wanted, &backend, &mut |progress| {
+        reached.note(progress);
         shown |= show(progress);
         ControlFlow::Continue(())
     });
@@ -43,8 +46,41 @@ pub(super) fn run(args: &Fit, out: &mut impl Write) -> Result<(), Failure> {
         Failure::new("cli.file", message)
             .hint(format!("it is kept in the ledger: demur certificate show {entry} > {}", output.display()))
     })?;
-    told(&made, output);
-    Ok(())
+    told(&made, &shares, output)
+}
+
+/// How far a run has come, for what Ctrl-C has to say.
+#[derive(Clone)]
+struct Reached(Arc<AtomicU8>);
+
+impl Reached {
+    const ASKING: u8 = 1;
+    const MODEL: u8 = 2;
+
+    fn listen() -> Result<Self, Failure> {
+        let reached = Self(Arc::new(AtomicU8::new(0)));
+        let heard = reached.clone();
+        waiting::on_interrupt(move || heard.words())?;
+        Ok(reached)
+    }
+
+    /// The first thing said about a model is said right after its charge is on disk.
+    fn note(&self, progress: &Progress) {
+        let now = if progress.stage == "asking about columns" { Self::ASKING } else { Self::MODEL };
+        self.0.fetch_max(now, Ordering::Relaxed);
+    }
+
+    fn words(&self) -> &'static str {
+        match self.0.load(Ordering::Relaxed) {
+            0 => "nothing was released; `demur budget show` says whether the model was charged already",
+            Self::ASKING => {
+                "no model was released; what was answered about columns is in the ledger, and costs nothing the next time"
+            }
+            _ => {
+                "the model was charged and the charge stands; nothing was released. Fit again: the model costs again"
+            }
+        }
+    }
 }
 
 fn wanted(args: &Fit, project: &Project) -> Result<Wanted, Failure> {
@@ -66,7 +102,7 @@ fn wanted(args: &Fit, project: &Project) -> Result<Wanted, Failure> {
         },
         shape: Shape { bins: args.bins, quantiles: args.quantile_bins, columns: args.columns.clone() },
         rows_per_unit: args.rows_per_unit,
-        workload: args.workload.parse()?,
+        workload: args.workload.as_deref().map(str::parse).transpose()?,
         records: args.records,
         impossible: args.impossible.clone(),
         requester: args.requester.clone().unwrap_or_else(place::user),
@@ -76,17 +112,16 @@ fn wanted(args: &Fit, project: &Project) -> Result<Wanted, Failure> {
 /// What each stage costs.
 fn stages(wanted: &Wanted, shares: &Shares, out: &mut impl Write) -> Result<(), Failure> {
     let row = |stage: &str, guarantee: &Guarantee| {
-        let digits = |number: f64| format!("{number:.4e}").parse::<f64>().unwrap_or(number).to_string();
         vec![stage.to_owned(), digits(guarantee.epsilon.value()), digits(guarantee.delta.value())]
     };
-    let mut rows: Vec<_> = shares
-        .asked
-        .iter()
-        .map(|(name, guarantee)| row(&format!("what values `{name}` has"), guarantee))
-        .collect();
+    let mut rows: Vec<_> =
+        shares.asked.iter().map(|(name, guarantee)| row(&asked(name), guarantee)).collect();
     rows.push(row(&format!("the model, by {}", wanted.method.name()), &shares.model));
+    rows.push(row("all together, at most", &wanted.guarantee));
     let columns = [("stage", Side::Left), ("ε", Side::Right), ("δ", Side::Right)];
-    Ok(Table::new(&columns).print(out, &rows)?)
+    Table::new(&columns).print(out, &rows)?;
+    let parts = shares.within.iter().map(|stage| format!("{:.0} % on {}", 100.0 * stage.part, stage.name));
+    Ok(writeln!(out, "the model spends {}", parts.collect::<Vec<_>>().join(", "))?)
 }
 
 /// A file that cannot be written is better known before anything is charged.
@@ -124,20 +159,42 @@ fn show(progress: &Progress) -> bool {
     true
 }
 
-fn told(made: &Made, output: &Path) {
-    let model = &made.model.model;
-    let cost = match made.replayed {
-        true => "it was in the ledger, and nothing was charged for it".to_owned(),
-        false => format!(
-            "charged to `{}`, entry {}",
-            made.certificate.budget.name, made.certificate.charge.sequence
-        ),
+/// What each stage did cost, and what to do next.
+fn told(made: &Made, shares: &Shares, output: &Path) -> Result<(), Failure> {
+    let to = &mut std::io::stderr();
+    let row = |stage: String, guarantee: &Guarantee, entry: u64, replayed: bool| {
+        let cost = if replayed {
+            "nothing: it was there".to_owned()
+        } else {
+            format!("ε = {}", digits(guarantee.epsilon.value()))
+        };
+        vec![stage, entry.to_string(), cost]
     };
+    let mut rows: Vec<_> = made
+        .asked
+        .iter()
+        .zip(&shares.asked)
+        .map(|((name, entry, replayed), (_, guarantee))| row(asked(name), guarantee, *entry, *replayed))
+        .collect();
+    rows.push(row("the model".to_owned(), &shares.model, made.certificate.charge.sequence, made.replayed));
+    let columns = [("done", Side::Left), ("ledger entry", Side::Right), ("charged", Side::Left)];
+    Table::new(&columns).print(to, &rows)?;
     let columns = made.model.header.columns.len();
-    let _ = writeln!(
-        std::io::stderr(),
-        "a model of {columns} columns and about {:.0} rows is in {path}; {cost}\nrows of it: demur synth sample {path} -o synthetic.parquet",
-        model.rows(),
+    writeln!(
+        to,
+        "a model of {columns} columns and about {:.0} rows is in {path}\nrows of it: demur synth sample {path} -o synthetic.parquet",
+        made.model.model.rows(),
         path = output.display(),
-    );
+    )?;
+    Ok(())
+}
+
+fn asked(column: &str) -> String {
+    format!("what values `{column}` has")
+}
+
+/// Five digits are enough for people, and small numbers are easier to read with an exponent.
+fn digits(number: f64) -> String {
+    let number = format!("{number:.4e}").parse::<f64>().unwrap_or(number);
+    if number > 0.0 && number < 1e-3 { format!("{number:e}") } else { number.to_string() }
 }

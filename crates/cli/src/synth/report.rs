@@ -13,6 +13,7 @@ use crate::args::synth::Report;
 use crate::failure::Failure;
 use crate::place::{self, Place};
 use crate::query;
+use crate::query::waiting;
 
 /// Of columns with many codes the most frequent ones are shown.
 const MOST_BARS: usize = 40;
@@ -42,6 +43,7 @@ fn compare(args: &Report, synthetic: &Synthetic, epsilon: f64) -> Result<Compare
     let engine = Engine::for_project(&project, &place.location, place::options())?;
     let requester = args.requester.clone().unwrap_or_else(place::user);
     let backend = Embedded::new(&project.folder)?;
+    waiting::listen(backend.reading())?;
     Ok(engine.compare(&project, synthetic, guarantee, target, &requester, &backend)?)
 }
 
@@ -123,20 +125,33 @@ fn facts(page: &mut String, synthetic: &Synthetic, certificate: &Certificate) {
 }
 
 fn distances(page: &mut String, synthetic: &Synthetic, compared: &Compared, args: &Report) {
-    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len().max(1) as f64;
-    let pairs: Vec<f64> = compared.pairs.iter().map(|pair| pair.1).collect();
     page.push_str("<h2>How far the model is from the table</h2>\n<p>Total variation distance: which share of rows would have to change. ");
+    let certificate = &compared.certificate;
+    let paid = match compared.replayed {
+        true => "it was told before, and cost nothing now".to_owned(),
+        false => {
+            format!(
+                "paid by the budget {}, entry {}",
+                escaped(&certificate.budget.name),
+                certificate.charge.sequence
+            )
+        }
+    };
     let _ = writeln!(
         page,
-        "Told with noise, for ε = {}; the standard deviation of the noise in one distance is {:.4}.</p>",
+        "Told with noise, for ε = {}, {paid}. The standard deviation of the noise in one distance is {:.4}; where a distance is smaller than that, only its order of magnitude is known.</p>",
         args.epsilon.unwrap_or_default(),
         compared.deviation
     );
     page.push_str("<table>\n");
-    let _ = writeln!(page, "<tr><th>single columns, mean<td class=n>{:.4}", mean(&compared.ones));
-    let _ = writeln!(page, "<tr><th>pairs, mean<td class=n>{:.4}", mean(&pairs));
-    if let Some(triples) = compared.triples {
-        let _ = writeln!(page, "<tr><th>triples, mean<td class=n>{triples:.4}");
+    let pairs: Vec<f64> = compared.pairs.iter().map(|pair| pair.1).collect();
+    let triples: Vec<f64> = compared.triples.into_iter().collect();
+    for (name, all) in
+        [("single columns, mean", &compared.ones), ("pairs, mean", &pairs), ("triples, mean", &triples)]
+    {
+        if let Some((mean, deviation)) = mean(all, compared.deviation) {
+            let _ = writeln!(page, "<tr><th>{name}<td class=n>{mean:.4} ± {:.4}", 2.0 * deviation);
+        }
     }
     if let (Some(right), Some(deviation), Some(name)) =
         (compared.right, compared.right_deviation, &args.guess)
@@ -150,6 +165,12 @@ fn distances(page: &mut String, synthetic: &Synthetic, compared: &Compared, args
     }
     page.push_str("</table>\n<h2>Pairs</h2>\n");
     map(page, synthetic, compared);
+}
+
+/// The mean of noisy numbers, not below 0, and its standard deviation; `None` where there are none.
+fn mean(all: &[f64], deviation: f64) -> Option<(f64, f64)> {
+    let many = all.len() as f64;
+    (many > 0.0).then(|| ((all.iter().sum::<f64>() / many).max(0.0), deviation / many.sqrt()))
 }
 
 /// A box for each pair, the darker the further off.
@@ -171,6 +192,7 @@ fn map(page: &mut String, synthetic: &Synthetic, compared: &Compared) {
             };
             match distance {
                 Some(distance) => {
+                    let distance = distance.clamp(0.0, 1.0);
                     let dark = (100.0 * distance / most).clamp(0.0, 100.0);
                     let _ = write!(
                         page,

@@ -16,15 +16,18 @@ use demur_synth::ColumnSet;
 
 use super::made::Synthetic;
 use super::rows::Coded;
+use super::wanted::check_rows_per_unit;
 use crate::backend::Backend;
 use crate::pricing::{Item, Preference, Pricing, Wish};
 use crate::private::Private;
-use crate::{Engine, EngineError, Project, Question, Term};
+use crate::{Answer, Certificate, Engine, EngineError, Project, Question, Term};
 
 /// So many triples are looked at.
 pub const TRIPLES: usize = 200;
 /// A set with more cells than this is left out: most of them are empty.
 const MOST_CELLS: u64 = 1 << 20;
+/// No cell is expected to hold more rows.
+const MOST_EXPECTED: f64 = (1u64 << 60) as f64;
 
 /// What is compared; all of it public.
 #[derive(Clone, Debug)]
@@ -34,7 +37,7 @@ struct Sets {
     triples: Vec<ColumnSet>,
 }
 
-/// How far a model is from its table, with noise.
+/// How far a model is from its table, with noise: a distance may be below 0 where it is smaller than its noise, so that means have no bias.
 #[derive(Clone, Debug)]
 pub struct Compared {
     /// About the total variation distance of each column.
@@ -49,6 +52,10 @@ pub struct Compared {
     pub deviation: f64,
     /// That in the share of right guesses.
     pub right_deviation: Option<f64>,
+    /// What is promised about it.
+    pub certificate: Certificate,
+    /// Whether it was told before, and cost nothing now.
+    pub replayed: bool,
 }
 
 impl Sets {
@@ -108,7 +115,9 @@ impl Engine {
         backend: &dyn Backend,
     ) -> Result<Compared, EngineError> {
         let header = &synthetic.header;
-        let table = project.catalog.table(&header.table)?;
+        let table = project.private_table(&header.table, guarantee)?;
+        // A model comes from a file, and a file may say anything: without rows nothing would move, and nothing would be noisy.
+        check_rows_per_unit(table, header.rows_per_unit)?;
         let sets = Sets::of(synthetic);
         let moved =
             u64::from(header.rows_per_unit) * if table.adjacency == Adjacency::Replace { 2 } else { 1 };
@@ -152,9 +161,7 @@ impl Engine {
             }
             Ok::<_, EngineError>(Distances { pricing: &pricing, numbers })
         })?;
-        let released: Vec<f64> =
-            answer.certificate.released.iter().filter_map(|text| text.parse().ok()).collect();
-        read(synthetic, &sets, target, &pricing, &released)
+        read(synthetic, &sets, target, &pricing, answer)
     }
 }
 
@@ -164,13 +171,13 @@ fn read(
     sets: &Sets,
     target: Option<usize>,
     pricing: &Pricing,
-    released: &[f64],
+    answer: Answer,
 ) -> Result<Compared, EngineError> {
     let rows = synthetic.model.rows().max(1.0);
-    let mut next = released.iter().copied();
+    let mut next = answer.certificate.released.iter().filter_map(|text| text.parse::<f64>().ok());
     let mut number =
         || next.next().ok_or_else(|| EngineError::new("engine.synth.compare", "numbers are missing"));
-    let distance = |number: f64| (number / (2.0 * rows)).clamp(0.0, 1.0);
+    let distance = |number: f64| number / (2.0 * rows);
     let ones = sets.ones.iter().map(|_| Ok(distance(number()?))).collect::<Result<_, EngineError>>()?;
     let mut pairs = Vec::new();
     for set in &sets.pairs {
@@ -187,6 +194,8 @@ fn read(
         right,
         deviation: deviation(0).unwrap_or_default() / 2.0,
         right_deviation: deviation(1),
+        certificate: answer.certificate,
+        replayed: answer.replayed,
     })
 }
 
@@ -216,7 +225,8 @@ fn distance(synthetic: &Synthetic, set: &ColumnSet, coded: &Coded) -> Result<i12
             columns.iter().fold(0, |cell, &column| cell * sizes[column] + coded.codes[column][row] as usize);
         counts[cell] += 1;
     }
-    let expected = |share: f64| (share * synthetic.model.rows()).round() as i128;
+    // Clamped, so that sums of a million cells cannot overflow whatever a file says.
+    let expected = |share: f64| (share * synthetic.model.rows()).clamp(0.0, MOST_EXPECTED).round() as i128;
     Ok(counts.iter().zip(shares).map(|(count, share)| (count - expected(share)).abs()).sum())
 }
 

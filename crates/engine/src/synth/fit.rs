@@ -1,10 +1,14 @@
 //! [`Engine::synthesise`]: from a private table to a public model of it.
 
+use std::ops::ControlFlow;
+
 use demur_core::{Guarantee, PrivacyLoss};
 use demur_ledger::Hash;
 use demur_noise::Entropy;
 use demur_plan::catalog::Table as CatalogTable;
-use demur_synth::{ColumnSet, Columns, DEFAULT_CELLS, Neighbours, Plan, Table as CodedTable, Watch, Zeros};
+use demur_synth::{
+    ColumnSet, Columns, DEFAULT_CELLS, Neighbours, Plan, Progress, Table as CodedTable, Watch, Zeros,
+};
 
 use super::asked::combinations_where;
 use super::coding::{CodedColumn, Coding};
@@ -16,6 +20,9 @@ use crate::backend::Backend;
 use crate::private::Private;
 use crate::{Ask, Certificate, Engine, EngineError, Project, Question, Quote, Table, Term};
 
+/// A column that was asked about, the entry that paid for it, and whether it was paid for before.
+pub type AskedColumn = (String, u64, bool);
+
 /// A model that was released, now or earlier.
 pub struct Made {
     /// The model.
@@ -24,6 +31,8 @@ pub struct Made {
     pub certificate: Certificate,
     /// Whether it was released before, and cost nothing now.
     pub replayed: bool,
+    /// What was asked about columns before: which column, the entry of the ledger, and whether it was there already.
+    pub asked: Vec<AskedColumn>,
 }
 
 /// The rows of a table on their way to a model.
@@ -62,7 +71,7 @@ impl Engine {
         wanted.rehearse(table, &domain, shares.model)?;
         backend.check(table)?;
         let each = shares.asked.first().map(|asked| asked.1);
-        let columns = self.columns(project, wanted, &domain, each, backend)?;
+        let (columns, asked) = self.columns(project, wanted, &domain, each, backend, watch)?;
         let header = Header::new(wanted, table, columns, shares.model);
         let plan = plan(&header, table, wanted, shares.model)?;
         let version = self.fingerprint(&backend.version(table)?);
@@ -82,13 +91,19 @@ impl Engine {
             columns: Vec::new(),
         };
         let answer = self.ask(&question, || {
+            told(watch, "reading rows", 0, None)?;
             let coded = Coded::read(table, &header.columns, wanted.rows_per_unit, backend)
                 .map_err(|_| EngineError::after_the_charge())?;
             let coded = CodedTable::new(domain_of(&header.columns)?, coded.codes)?;
             Ok::<_, EngineError>(Modelled { plan: &plan, header: &header, table: coded, watch })
+        });
+        let answer = answer.map_err(|error| match asked.is_empty() {
+            true => error,
+            false => error
+                .hint("what was asked about the columns is in the ledger, and costs nothing the next time"),
         })?;
         let model = Synthetic::read(&answer.certificate.released)?;
-        Ok(Made { model, certificate: answer.certificate, replayed: answer.replayed })
+        Ok(Made { model, certificate: answer.certificate, replayed: answer.replayed, asked })
     }
 
     /// The codings of all columns, after asking for those that are not declared.
@@ -99,8 +114,10 @@ impl Engine {
         domain: &Domain,
         each: Option<Guarantee>,
         backend: &dyn Backend,
-    ) -> Result<Vec<CodedColumn>, EngineError> {
-        let mut columns = Vec::new();
+        watch: &mut Watch<'_>,
+    ) -> Result<(Vec<CodedColumn>, Vec<AskedColumn>), EngineError> {
+        let (mut columns, mut asked) = (Vec::new(), Vec::new());
+        let questions = domain.columns.iter().filter(|part| part.sql().is_some()).count();
         for part in &domain.columns {
             let (Some(sql), Some(cost)) = (part.sql(), each) else {
                 if let Part::Known(column) = part {
@@ -108,6 +125,7 @@ impl Engine {
                 }
                 continue;
             };
+            told(watch, "asking about columns", asked.len() + 1, Some(questions))?;
             let ask = Ask {
                 sql: sql.to_owned(),
                 epsilon: Some(cost.epsilon.value().to_string()),
@@ -119,8 +137,9 @@ impl Engine {
             let answer = self.query(project, &ask, &quote, backend)?;
             let released = Table::read(&answer.certificate.columns, &answer.certificate.released)?;
             columns.push(coded(part, &released));
+            asked.push((part.name().to_owned(), answer.certificate.charge.sequence, answer.replayed));
         }
-        Ok(columns)
+        Ok((columns, asked))
     }
 }
 
@@ -131,9 +150,24 @@ impl Wanted {
         table: &CatalogTable,
         domain: &Domain,
         guarantee: Guarantee,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Plan, EngineError> {
         let guessed = domain.columns.iter().map(Part::guess).collect();
-        plan(&Header::new(self, table, guessed, guarantee), table, self, guarantee).map(drop)
+        plan(&Header::new(self, table, guessed, guarantee), table, self, guarantee)
+    }
+}
+
+/// Says what happens before the model is fitted; nothing of the model's part is spent yet.
+fn told(
+    watch: &mut Watch<'_>,
+    stage: &'static str,
+    step: usize,
+    steps: Option<usize>,
+) -> Result<(), EngineError> {
+    match watch(&Progress { stage, step, steps, spent: 0.0, set: None, expected_error: None }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => {
+            Err(EngineError::new("engine.synth.stopped", "the work was stopped, and nothing more is charged"))
+        }
     }
 }
 
@@ -176,14 +210,13 @@ fn plan(
         let (places, combinations) = combinations_where(&header.columns, condition)?;
         zeros.add(&columns, ColumnSet::new(places), &combinations)?;
     }
-    let marginals = || wanted.workload.marginals(&columns);
+    let workload = wanted.workload_of(columns.len());
+    let marginals = || workload.marginals(&columns);
     let plan = match wanted.method {
         Method::Mst => Plan::mst(&columns, neighbours, guarantee)?,
         Method::Aim => Plan::aim(&columns, neighbours, guarantee, &marginals()?, DEFAULT_CELLS)?,
         Method::Mwem => Plan::mwem(&columns, neighbours, guarantee.epsilon, &marginals()?, DEFAULT_CELLS)?,
-        Method::Blr => {
-            Plan::blr(&columns, neighbours, guarantee.epsilon, wanted.workload.ways(), wanted.records)?
-        }
+        Method::Blr => Plan::blr(&columns, neighbours, guarantee.epsilon, workload.ways(), wanted.records)?,
     };
     Ok(plan.with_zeros(zeros)?)
 }

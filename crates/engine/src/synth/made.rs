@@ -20,6 +20,9 @@ use crate::{EngineError, postprocess};
 /// The form of models that this version writes.
 const FORMAT: &str = "demur model 1";
 
+/// So many rows are drawn at once.
+const PART: u64 = 1 << 20;
+
 /// What a model is of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +58,7 @@ impl Header {
             format: FORMAT.to_owned(),
             table: table.name.clone(),
             method: wanted.method.name().to_owned(),
-            workload: wanted.workload.to_string(),
+            workload: wanted.workload_of(columns.len()).to_string(),
             records: (wanted.method == Method::Blr).then_some(wanted.records),
             impossible: wanted.impossible.clone(),
             unit: unit.to_owned(),
@@ -121,6 +124,20 @@ impl Synthetic {
         }
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
             .map_err(|error| unreadable(&error.to_string()))
+    }
+
+    /// So many rows, some at a time: there may be more of them than memory holds. At least one table comes, if an empty one.
+    pub fn sample_in_parts<'a>(
+        &'a self,
+        rows: u64,
+        entropy: &'a mut Entropy,
+    ) -> impl Iterator<Item = Result<RecordBatch, EngineError>> + 'a {
+        let mut left = Some(rows);
+        std::iter::from_fn(move || {
+            let now = left?.min(PART);
+            left = left.map(|left| left - now).filter(|left| *left > 0);
+            Some(self.sample(now as usize, entropy))
+        })
     }
 
     /// The share of each code of a column.
