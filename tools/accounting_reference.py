@@ -1337,12 +1337,32 @@ def long_lattices():
     yield from deltas("pure(1)*5000", "2679")
 
 
+def many_steps():
+    """Losses that are multiples of different steps, so that their sums lie on no common lattice, or on a very fine one."""
+    atoms_ = "pure(0.3)*3 + randomized_response(epsilon=1.1, categories=7)*2 + discrete_laplace(scale=3.7)*4"
+    yield from deltas(atoms_, "0", "0.7", "2.9", "4")
+    yield from epsilons(atoms_, "1e-3", "1e-6", "1e-10")
+    yield from epsilons("discrete_gaussian(sigma=1.5)*2 + pure(0.115)*9 + unary_encoding(0.7)", "1e-6", "1e-10")
+    yield from deltas("discrete_gaussian(sigma=1.5)*2 + pure(0.115)*9 + unary_encoding(0.7)", "1", "5")
+    yield from epsilons("laplace(epsilon=0.667) + laplace(scale=40.8)*4 + laplace(epsilon=0.0346)*3", "1e-6", "1e-10")
+    yield from deltas("laplace(epsilon=0.667) + laplace(scale=40.8)*4 + laplace(epsilon=0.0346)*3", "0.1", "0.6")
+    yield from epsilons("truncated_laplace(scale=1, bound=30)*2 + pure(0.117)*5 + discrete_laplace(scale=7)*3", "1e-6")
+    yield from deltas("truncated_laplace(scale=1, bound=30)*2 + pure(0.117)*5 + discrete_laplace(scale=7)*3", "1")
+    yield from epsilons("discrete_gaussian(sigma=2) + pure(0.3)*2 + laplace(epsilon=1.3)*2", "1e-6", "1e-10")
+
+
+def few_sampled_laplaces():
+    for rate, scale, n, delta in (("0.25", "2", 3, "1e-6"), ("0.001", "5", 2, "1e-9")):
+        yield from epsilons(f"subsampled({rate}, laplace(scale={scale}))*{n}", delta)
+    yield from deltas("subsampled(0.3, laplace(scale=2.5))*4", "0.45")
+
+
 def main():
     start, rows = time.time(), []
     self_check()
     print(f"{time.time() - start:7.2f} s  the routes agree with each other", flush=True)
     for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, rare_samples, long_compositions,
-                   sampled_divergences, long_lattices):
+                   sampled_divergences, long_lattices, many_steps, few_sampled_laplaces):
         rows += [compute() for compute in family()]
         with open(PATH, "w") as file:
             file.write("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")

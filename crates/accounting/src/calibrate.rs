@@ -1,10 +1,10 @@
 //! The least noise for a wanted guarantee.
 //!
-//! **Guarantee.** The value found is private: the proven upper bound of ε(δ) was seen to be at most ε there. It is at
-//! most a share of 10⁻⁹ from the best one: at `lower`, which is that close, the proven *lower* bound of ε(δ) was
-//! seen to be above ε, wherever the laws have one.
+//! **Guarantee.** The value found is private: the proven upper bound of δ(ε) was seen to be at most δ there, or that of ε(δ) at
+//! most ε. It is at most a share of 10⁻⁹ from the best one: at `lower`, which is that close, the proven *lower* bound was
+//! seen to be above, wherever the laws have one.
 //!
-//! **Method.** ε(δ) falls as noise grows, so the secant of ln ε against the logarithm of the parameter, kept
+//! **Method.** Both fall as noise grows, so the secant of their logarithm against that of the parameter, kept
 //! inside a bracket, finds the crossing in a dozen evaluations; then both sides are certified.
 
 use std::str::FromStr;
@@ -54,8 +54,12 @@ pub enum Unknown {
     TruncatedDiscreteLaplace,
     /// ε of one randomized answer.
     RandomizedResponse,
+    /// ε of one answer in unary encoding.
+    UnaryEncoding,
     /// ε of one choice.
     Exponential,
+    /// ε of one choice by permuting and flipping.
+    PermuteAndFlip,
     /// How often Gaussian noise may be used.
     Steps,
     /// How large a sample may be.
@@ -64,7 +68,7 @@ pub enum Unknown {
 
 impl Unknown {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Gaussian,
         Self::DiscreteGaussian,
         Self::Laplace,
@@ -72,7 +76,9 @@ impl Unknown {
         Self::TruncatedLaplace,
         Self::TruncatedDiscreteLaplace,
         Self::RandomizedResponse,
+        Self::UnaryEncoding,
         Self::Exponential,
+        Self::PermuteAndFlip,
         Self::Steps,
         Self::Rate,
     ];
@@ -87,7 +93,9 @@ impl Unknown {
             Self::TruncatedLaplace => "truncated_laplace",
             Self::TruncatedDiscreteLaplace => "truncated_discrete_laplace",
             Self::RandomizedResponse => "randomized_response",
+            Self::UnaryEncoding => "unary_encoding",
             Self::Exponential => "exponential",
+            Self::PermuteAndFlip => "permute_and_flip",
             Self::Steps => "steps",
             Self::Rate => "rate",
         }
@@ -144,6 +152,7 @@ pub fn calibrate(
         target,
         make: &|value| composed(unknown, value, target, setting),
         falling: unknown.is_noise(),
+        by_delta: unknown.is_told_by_delta() && !target.delta.is_zero(),
     };
     let (value, lower) = match closed_form(unknown, target, setting) {
         Some(sigma) => (sigma, sigma * (1.0 - 1e-12)),
@@ -168,7 +177,7 @@ pub fn calibrate(
 pub fn calibrate_mixture(loss: &PrivacyLoss, target: &Target) -> Result<Calibrated, AccountingError> {
     loss.check()?;
     let make = |factor: f64| Ok(noisier(loss, &decimal(factor)));
-    let search = Search { target, make: &make, falling: true };
+    let search = Search { target, make: &make, falling: true, by_delta: false };
     let (value, lower) = search.run(1.0, f64::MAX)?;
     Ok(Calibrated { loss: make(value)?, parameter: "factor", value, lower })
 }
@@ -176,7 +185,13 @@ pub fn calibrate_mixture(loss: &PrivacyLoss, target: &Target) -> Result<Calibrat
 impl Unknown {
     /// Whether more of it is more private.
     fn is_noise(self) -> bool {
-        !matches!(self, Self::RandomizedResponse | Self::Exponential | Self::Steps | Self::Rate)
+        self.parameter() != "epsilon" && !matches!(self, Self::Steps | Self::Rate)
+    }
+
+    /// Whether δ(ε) is the quicker thing to ask for: it is not where losses are bounded, since it is 0 from the largest on.
+    fn is_told_by_delta(self) -> bool {
+        use Unknown::{DiscreteGaussian, Gaussian, Rate, TruncatedDiscreteLaplace, TruncatedLaplace};
+        matches!(self, Gaussian | DiscreteGaussian | TruncatedLaplace | TruncatedDiscreteLaplace | Rate)
     }
 
     fn parameter(self) -> &'static str {
@@ -184,7 +199,9 @@ impl Unknown {
             Self::Gaussian | Self::DiscreteGaussian => "sigma",
             Self::Laplace | Self::DiscreteLaplace => "scale",
             Self::TruncatedLaplace | Self::TruncatedDiscreteLaplace => "bound",
-            Self::RandomizedResponse | Self::Exponential => "epsilon",
+            Self::RandomizedResponse | Self::UnaryEncoding | Self::Exponential | Self::PermuteAndFlip => {
+                "epsilon"
+            }
             Self::Steps => "steps",
             Self::Rate => "rate",
         }
@@ -240,7 +257,7 @@ fn first_guess(unknown: Unknown, target: &Target, setting: &Setting) -> f64 {
             let scale = sensitivity * steps / epsilon;
             scale * (libm::expm1(epsilon) * steps / (2.0 * delta)).ln_1p()
         }
-        Unknown::RandomizedResponse | Unknown::Exponential => epsilon / steps.sqrt(),
+        _ if unknown.parameter() == "epsilon" => epsilon / steps.sqrt(),
         Unknown::Rate => 0.01,
         _ => {
             sensitivity * steps.sqrt() * setting.rate.to_f64().sqrt() * (2.0 * (1.25 / delta).ln()).sqrt()
@@ -293,7 +310,9 @@ fn composed(
             sensitivity,
         },
         Unknown::RandomizedResponse => PrivacyLoss::RandomizedResponse { epsilon: value, categories: 2 },
+        Unknown::UnaryEncoding => PrivacyLoss::UnaryEncoding { epsilon: value },
         Unknown::Exponential => PrivacyLoss::Exponential { epsilon: value },
+        Unknown::PermuteAndFlip => PrivacyLoss::PermuteAndFlip { epsilon: value },
     };
     let sampled = match rate == Rational::one() {
         true => once,
@@ -305,30 +324,38 @@ fn composed(
 /// The largest number of uses that is private.
 fn most_steps(target: &Target, setting: &Setting) -> Result<Calibrated, AccountingError> {
     let make = |steps: u64| composed(Unknown::Steps, 1.0, target, &Setting { steps, ..setting.clone() });
-    let private = |steps: u64| -> Result<bool, AccountingError> {
-        let bounds = Account::of(&make(steps)?)?.delta(&target.epsilon)?.bounds;
-        Ok(bounds.upper <= target.delta.to_f64_down())
-    };
-    if !private(1)? {
+    let search = Search { target, make: &|steps| make(steps as u64), falling: false, by_delta: true };
+    let miss = |steps: u64| search.miss(steps as f64);
+    let first = (1, miss(1)?);
+    if first.1 > 0.0 {
         return Err(AccountingError::new(
             "accounting.calibrate",
             "already a single use costs more than the guarantee allows; use more noise or a smaller sample",
         ));
     }
+    let point = |steps: u64| Ok::<_, AccountingError>((steps, miss(steps)?));
     // Few uses take longest to account for: look for the bracket from above.
-    let (mut low, mut high) = (1u64, 1u64 << 12);
-    while high < 1 << 50 && private(high)? {
-        (low, high) = (high, high * 8);
+    let (mut low, mut high) = (first, point(1 << 12)?);
+    while high.1 <= 0.0 && high.0 < 1 << 50 {
+        (low, high) = (high, point(high.0 * 8)?);
     }
-    while high - low > 64 && low == 1 {
-        let middle = high / 8;
-        if private(middle)? { low = middle } else { high = middle }
+    let mut slow = false;
+    while high.0 - low.0 > 1 {
+        let as_reals = |(steps, miss): (u64, f64)| (steps as f64, miss);
+        let secant = interpolate(as_reals(low), as_reals(high)).round();
+        let middle = (low.0 as f64 * high.0 as f64).sqrt().round();
+        let tried = if slow || !secant.is_finite() { middle } else { secant };
+        let tried = (tried as u64).clamp(low.0 + 1, high.0 - 1);
+        let (before, found) = (high.0 - low.0, point(tried)?);
+        if found.1 <= 0.0 {
+            low = found
+        } else {
+            high = found
+        }
+        // a secant that leaves most of the bracket is followed by a step to its middle
+        slow = !slow && (high.0 - low.0) * 4 > before;
     }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if private(middle)? { low = middle } else { high = middle }
-    }
-    Ok(Calibrated { loss: make(low)?, parameter: "steps", value: low as f64, lower: high as f64 })
+    Ok(Calibrated { loss: make(low.0)?, parameter: "steps", value: low.0 as f64, lower: high.0 as f64 })
 }
 
 /// The same mechanisms, each with `factor` times its noise.
@@ -375,46 +402,57 @@ fn decimal(value: f64) -> Rational {
     format!("{value:?}").parse().unwrap_or_else(|_| Rational::one())
 }
 
+/// How near to each other, as a share, the value found and one that is not private shall be.
+const CLOSE: f64 = 1e-10;
+
 /// A value of the parameter, and its miss.
 type Point = (f64, f64);
 
-/// A parameter on which ε(δ) depends monotonically.
+/// A parameter on which δ(ε) depends monotonically.
 struct Search<'a> {
     target: &'a Target,
     make: &'a dyn Fn(f64) -> Result<PrivacyLoss, AccountingError>,
-    /// Whether ε falls as the parameter grows.
+    /// Whether δ(ε) falls as the parameter grows.
     falling: bool,
+    /// Whether δ(ε) is compared with δ, or ε(δ) with ε.
+    by_delta: bool,
 }
 
 impl Search<'_> {
     /// The best private value, and one beyond it that is not.
     fn run(&self, guess: f64, highest: f64) -> Result<(f64, f64), AccountingError> {
-        let (mut good, mut bad) = self.bracket(guess.min(highest), highest)?;
-        for round in 0..80 {
-            if (good.0 / bad.0).ln().abs() < 1e-10 {
+        let (mut good, bad) = self.bracket(guess.min(highest), highest)?;
+        let Some(mut bad) = bad else { return Ok((good.0, good.0)) };
+        let width = |good: Point, bad: Point| (good.0 / bad.0).ln().abs();
+        let mut slow = false;
+        for _ in 0..100 {
+            let before = width(good, bad);
+            if before < CLOSE {
                 break;
             }
             let secant = interpolate(good, bad);
             let within = secant > good.0.min(bad.0) && secant < good.0.max(bad.0);
-            let middle = (good.0 * bad.0).sqrt();
-            let tried = if within && round % 3 != 2 { secant } else { middle };
+            let tried = if within && !slow { secant } else { (good.0 * bad.0).sqrt() };
             let point = (tried, self.miss(tried)?);
-            if point.1 <= 0.0 {
-                good = point
-            } else {
-                bad = point
-            }
-            if (good.0 / bad.0).ln().abs() < 1e-10 {
-                break;
-            }
             // From the side that is now close, look just across.
-            let near = tried * (1.0 + if (point.1 <= 0.0) == self.falling { -5e-11 } else { 5e-11 });
-            let across = (near, self.miss(near)?);
-            if across.1 <= 0.0 && better(across.0, good.0, self.falling) {
-                good = across;
-            } else if across.1 > 0.0 && better(bad.0, across.0, self.falling) {
-                bad = across;
+            let steepness = (good.1 - bad.1).abs() / before;
+            if point.1.abs() < 1e3 * CLOSE * steepness {
+                let across = if (point.1 <= 0.0) == self.falling { -CLOSE / 2.0 } else { CLOSE / 2.0 };
+                let near = tried * (1.0 + across);
+                let there = (near, self.miss(near)?);
+                if better(there.0, good.0, self.falling) && there.1 <= 0.0 {
+                    good = there;
+                } else if better(bad.0, there.0, self.falling) && there.1 > 0.0 {
+                    bad = there;
+                }
             }
+            if point.1 <= 0.0 && better(point.0, good.0, self.falling) {
+                good = point;
+            } else if point.1 > 0.0 && better(bad.0, point.0, self.falling) {
+                bad = point;
+            }
+            // a secant that leaves most of the bracket is followed by a step to its middle
+            slow = !slow && width(good, bad) > before / 4.0;
         }
         Ok((good.0, self.proven(bad.0)?))
     }
@@ -432,11 +470,11 @@ impl Search<'_> {
         Ok(if self.falling { 0.0 } else { f64::INFINITY })
     }
 
-    /// Bounds on what is paid over what is allowed: ε over ε, or δ over δ where the ε allowed is 0.
+    /// Bounds on what is paid over what is allowed: δ over δ, or ε over ε.
     fn ratio(&self, value: f64) -> Result<(f64, f64), AccountingError> {
         let account = Account::of(&(self.make)(value)?)?;
         let Target { epsilon, delta } = self.target;
-        let (found, allowed) = if epsilon.is_zero() {
+        let (found, allowed) = if self.by_delta || (epsilon.is_zero() && !delta.is_zero()) {
             (account.delta(epsilon)?.bounds, delta)
         } else {
             match account.epsilon(delta) {
@@ -458,7 +496,8 @@ impl Search<'_> {
         Ok(if upper <= 1.0 { upper.ln() } else { upper.ln().max(f64::MIN_POSITIVE) })
     }
 
-    fn bracket(&self, guess: f64, highest: f64) -> Result<(Point, Point), AccountingError> {
+    /// A private value and one that is not, unless everything up to the highest value is private.
+    fn bracket(&self, guess: f64, highest: f64) -> Result<(Point, Option<Point>), AccountingError> {
         let start = (guess, self.miss(guess)?);
         let (mut here, mut factor) = (start, 1.1);
         for _ in 0..60 {
@@ -469,13 +508,13 @@ impl Search<'_> {
             }
             let there = (next, self.miss(next)?);
             if (there.1 > 0.0) != (start.1 > 0.0) {
-                return Ok(if start.1 > 0.0 { (there, here) } else { (here, there) });
+                return Ok(if start.1 > 0.0 { (there, Some(here)) } else { (here, Some(there)) });
             }
             (here, factor) = (there, factor * factor.min(4.0));
         }
         if start.1 <= 0.0 {
             // Private however far one goes: the end of the range is the answer.
-            return Ok((here, (here.0 * if self.falling { 1.0 - 1e-12 } else { 1.0 + 1e-12 }, 0.0)));
+            return Ok((here, None));
         }
         Err(AccountingError::new(
             "accounting.calibrate",

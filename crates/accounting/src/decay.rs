@@ -66,13 +66,18 @@ impl Decay {
 
 /// A flat stretch as a part, of a law whose tilted mass is `whole`.
 fn part(flat: &Flat, sampling: Option<&Sampling>, tilt: f64, whole: f64) -> Option<(f64, f64)> {
+    let (mass, variation) = variation(flat, sampling, tilt);
+    (mass > 0.0).then(|| ((mass / whole).min(1.0) * (1.0 - 1e-12), variation / mass * (1.0 + 1e-12)))
+}
+
+/// The mass of a flat stretch tilted by c, rounded down, and a bound on the total variation of its density.
+pub(crate) fn variation(flat: &Flat, sampling: Option<&Sampling>, tilt: f64) -> (f64, f64) {
     let Some(sampling) = sampling else {
         // ∫ e^(bℓ)dℓ from low to high, by its larger end
         let rate = tilt + 0.5;
         let peak = flat.density * libm::exp(rate * flat.high);
         let mass = peak * -libm::expm1(-rate * (flat.high - flat.low)) / rate;
-        return (mass > 0.0)
-            .then(|| ((mass / whole).min(1.0) * (1.0 - 1e-12), 2.0 * peak / mass * (1.0 + 1e-12)));
+        return (mass, 2.0 * peak);
     };
     // In the sampled loss: cells of ℓ, in each of which everything changes by a known factor at most.
     const CELLS: usize = 512;
@@ -89,7 +94,7 @@ fn part(flat: &Flat, sampling: Option<&Sampling>, tilt: f64, whole: f64) -> Opti
         mass += tilted * width / factor;
         peak = peak.max(tilted / slope * factor);
     }
-    (mass > 0.0).then(|| ((mass / whole).min(1.0), 4.0 * peak / mass))
+    (mass, 4.0 * peak)
 }
 
 /// Half-lines of a sampled Gaussian.

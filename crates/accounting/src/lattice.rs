@@ -156,17 +156,6 @@ impl Table {
         Bounds::new(lower.max(0.0), upper.min(1.0))
     }
 
-    /// The loss that is always 0.
-    pub(crate) fn nothing() -> Self {
-        let points = Points { offset: Rational::zero(), step: Rational::one(), count: 1.0 };
-        Self { points, probabilities: vec![1.0], error: 0.0 }
-    }
-
-    /// By what factor the probabilities may be off.
-    pub(crate) fn error(&self) -> f64 {
-        self.error
-    }
-
     /// The losses and their probabilities.
     pub(crate) fn losses(&self) -> impl Iterator<Item = (f64, f64)> {
         let Lattice { offset, step } = self.points.lattice();

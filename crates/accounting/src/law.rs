@@ -29,7 +29,7 @@ mod whole_order;
 use demur_exact::Rational;
 
 pub(crate) use of_loss::Terms;
-pub(crate) use profile::{gaussian as gaussian_delta, of_flat, profile, root};
+pub(crate) use profile::{gaussian as gaussian_delta, of_flat, of_sampled_flat, profile, profile_near, root};
 
 /// One use of a mechanism, in one direction.
 #[derive(Clone, Debug, PartialEq)]

@@ -42,6 +42,7 @@ mod nodes;
 mod renyi;
 mod solve;
 mod split;
+mod sums;
 pub mod textbook;
 mod way;
 pub mod worth;

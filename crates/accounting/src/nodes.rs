@@ -22,7 +22,7 @@ mod trigonometry;
 use crate::law::{Base, Law};
 pub(crate) use moments::Moments;
 pub(crate) use sampled_gaussian::ratio;
-pub(crate) use tilted::Tilted;
+pub(crate) use tilted::{Share, Tilted};
 
 /// 2⁻⁵³, by which a rounded operation is off at most.
 pub(crate) const UNIT: f64 = f64::EPSILON / 2.0;

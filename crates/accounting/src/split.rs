@@ -7,7 +7,7 @@
 //! F = ∏(Aᵢ + Cᵢ)^nᵢ = F₀ + F₁ + R
 //! ```
 //!
-//! by how many losses come from stretches: none, one, or more. F₀ is a [table](crate::lattice) of sums of atoms,
+//! by how many losses come from stretches: none, one, or more. F₀ is a [list](crate::sums) of sums of atoms,
 //! F₁ the same with one stretch added, whose δ has a formula for each sum. R is the moment
 //! function of a positive measure too, and falls like 1/y²: |Aᵢ| ≤ aᵢ = Aᵢ(c) and |Cᵢ| ≤ vᵢ/y give
 //!
@@ -25,104 +25,142 @@ use demur_exact::Rational;
 use num_complex::Complex64;
 
 use crate::Bounds;
+use crate::decay::variation;
 use crate::inversion::{Line, Sum};
-use crate::lattice::{Points, Table};
-use crate::law::{Flat, Law, Pieces, Terms, of_flat};
-use crate::nodes::UNIT;
+use crate::law::{Base, Flat, Law, Pieces, Sampling, Terms, of_flat, of_sampled_flat};
+use crate::nodes::{Nodes, Reach, Share, UNIT};
+use crate::sums::Sums;
 
 /// The most sums of atoms.
-const MOST_SUMS: f64 = 20_000.0;
+const MOST_SUMS: usize = 200_000;
 /// The most losses.
 const MOST_USES: f64 = 20_000.0;
+/// The most nodes of the line, and where each is a sum of waves itself.
+const MOST_NODES: (f64, f64) = (400_000.0, 100_000.0);
+/// What is left out of the line shall be below this, relatively, and where its nodes are sums of waves.
+const GOALS: (f64, f64) = (1e-11, 3e-10);
+/// What the nodes of a stretch on a sample may miss.
+const TOLERANCE: f64 = 1e-14;
 
 /// See the module text.
 pub(crate) struct Split {
-    none: Option<Table>,
+    none: Option<Sums>,
     /// Sums of atoms beside one stretch, and how often the stretch could have come.
-    one: Vec<(Option<Table>, Vec<Flat>, f64)>,
+    one: Vec<(Option<Sums>, Vec<Stretch>, f64)>,
     rest: Line,
+}
+
+/// A flat stretch, as a part of finite losses.
+#[derive(Clone)]
+struct Stretch {
+    flat: Flat,
+    sampling: Option<Sampling>,
 }
 
 /// A law for the split: its atoms and stretches, as parts of finite losses.
 struct Part {
     atoms: Vec<(f64, f64)>,
-    flats: Vec<Flat>,
+    stretches: Vec<Stretch>,
     count: f64,
+    /// The stretches on a sample as waves, and up to which frequency.
+    waves: (Vec<Share>, f64),
 }
 
 impl Split {
     /// Whether the losses are of the kind that can be split, and not too many.
     pub(crate) fn suits(sum: &Sum) -> bool {
         let mut laws = sum.terms.iter().map(|(law, _)| law);
-        sum.mu_squared == 0.0 && sum.uses() <= MOST_USES && laws.all(|law| law.pieces().is_some())
+        let pieces = |law: &Law| matches!(law.base, Base::Pieces(_)) && !law.is_mirrored();
+        sum.mu_squared == 0.0 && sum.uses() <= MOST_USES && laws.all(pieces)
     }
 
     /// `None` when the losses are of another kind, or too many.
     pub(crate) fn new(terms: &Terms, sum: &Sum, saddle: (f64, f64, f64)) -> Option<Self> {
-        let parts: Vec<_> = terms.laws.iter().map(part).collect::<Option<_>>()?;
-        if !Self::suits(sum) || parts.iter().all(|part| part.flats.is_empty()) {
+        if !Self::suits(sum) {
             return None;
+        }
+        let mut parts: Vec<_> = terms.laws.iter().map(Part::of).collect::<Option<_>>()?;
+        if parts.iter().all(|part| part.stretches.is_empty()) {
+            return None;
+        }
+        let floor = libm::exp(saddle.2 - 36.0).max(1e-300);
+        let none = sums(terms, floor)?;
+        let mut one = vec![];
+        for (index, (_, count)) in terms.laws.iter().enumerate() {
+            if !parts[index].stretches.is_empty() {
+                let others = without_one(terms, index);
+                one.push((sums(&others, floor)?, parts[index].stretches.clone(), *count as f64));
+            }
         }
         let (tilt, uses) = (saddle.0, sum.uses());
         let log_scale = sum.log_scale(tilt);
+        let variations: Vec<_> =
+            parts.iter().map(|part| (part.atoms_at(tilt), part.variation(tilt), part.count)).collect();
+        let sampled = parts.iter().flat_map(|part| &part.stretches).any(|stretch| stretch.sampling.is_some());
+        let (goal, most) = if sampled { (GOALS.1, MOST_NODES.1) } else { (GOALS.0, MOST_NODES.0) };
         let rest = Line::of_part(
             sum,
             saddle,
-            |z| remainder(&parts, z, log_scale, uses),
-            |y| bound(&parts, tilt, y, log_scale),
+            |z| remainder(&mut parts, z, log_scale, uses),
+            |y| bound(&variations, y, log_scale),
+            (goal, most),
         )?;
-        let mut one = vec![];
-        for (index, (law, count)) in terms.laws.iter().enumerate() {
-            if parts[index].flats.is_empty() {
-                continue;
-            }
-            let others = without_one(terms, index);
-            one.push((sums(&others)?, flats(law), *count as f64));
-        }
-        Some(Self { none: sums(terms)?, one, rest })
+        Some(Self { none, one, rest })
     }
 
     /// δ(ε), given that the loss is finite.
     pub(crate) fn delta(&self, epsilon: &Rational) -> Bounds {
-        let rest = self.rest.delta(epsilon.to_f64());
-        let mut sum = self.none.as_ref().map_or(Bounds::new(0.0, 0.0), |table| table.delta(epsilon));
-        sum = Bounds::new(sum.lower + rest.lower, sum.upper + rest.upper);
-        for (table, flats, count) in &self.one {
-            let Some(table) = table else { continue };
-            let (mut lower, mut upper) = (0.0, 0.0);
-            for (loss, probability) in table.losses().filter(|(_, p)| *p > 0.0) {
-                for flat in flats {
-                    let spread = 16.0 * UNIT * (1.0 + epsilon.to_f64() + loss.abs());
-                    let part = of_flat(flat, epsilon.to_f64() - loss, spread);
-                    lower += probability * part.lower;
-                    upper += probability * part.upper;
-                }
+        let epsilon = epsilon.to_f64();
+        let rest = self.rest.delta(epsilon);
+        let (mut lower, mut upper) = (rest.lower, rest.upper);
+        let mut add = |sums: &Sums, count: f64, payoff: &dyn Fn(f64, f64) -> Bounds| {
+            let (mut least, mut most) = (0.0, 0.0);
+            for (loss, probability) in &sums.points {
+                let spread = sums.off + 16.0 * UNIT * (epsilon + loss.abs());
+                let part = payoff(epsilon - loss, spread);
+                least += probability * part.lower;
+                most += probability * part.upper;
             }
-            let slack = table.error() + 1e-14;
-            sum = Bounds::new(
-                sum.lower + count * lower * (1.0 - slack),
-                sum.upper + count * upper * (1.0 + slack),
-            );
+            let slack = sums.share + 1e-14 + sums.points.len() as f64 * UNIT;
+            lower += count * least * (1.0 - slack).max(0.0);
+            upper += count * (most * (1.0 + slack) + sums.left_out);
+        };
+        if let Some(none) = &self.none {
+            let payoff = |t: f64| -libm::expm1(t.min(0.0));
+            add(none, 1.0, &|t, spread| Bounds::new(payoff(t + spread), payoff(t - spread)));
+        }
+        for (sums, stretches, count) in &self.one {
+            let Some(sums) = sums else { continue };
+            for stretch in stretches {
+                add(sums, *count, &|t, spread| stretch.delta(t, spread));
+            }
         }
         let slack = 8.0 * UNIT;
-        Bounds::new((sum.lower * (1.0 - slack)).min(1.0), (sum.upper * (1.0 + slack)).min(1.0))
+        let upper = (upper * (1.0 + slack)).min(1.0);
+        Bounds::new((lower * (1.0 - slack)).min(upper), upper)
     }
 }
 
-fn part((law, count): &(Law, u64)) -> Option<Part> {
-    let pieces = law.pieces()?;
-    let finite = 1.0 - pieces.infinite;
-    let atoms = pieces.atoms.iter().map(|atom| (atom.loss.to_f64(), atom.probability / finite)).collect();
-    Some(Part { atoms, flats: flats(law), count: *count as f64 })
-}
+impl Stretch {
+    /// E_P[(1 − e^(ε − L))⁺] over the stretch.
+    fn delta(&self, epsilon: f64, spread: f64) -> Bounds {
+        match &self.sampling {
+            None => of_flat(&self.flat, epsilon, spread),
+            Some(sampling) => of_sampled_flat(&self.flat, sampling, epsilon, spread),
+        }
+    }
 
-/// The stretches of a law, as parts of finite losses.
-fn flats(law: &Law) -> Vec<Flat> {
-    let of = |pieces: &Pieces| {
-        let share = |flat: &Flat| Flat { density: flat.density / (1.0 - pieces.infinite), ..flat.clone() };
-        pieces.flats.iter().map(share).collect()
-    };
-    law.pieces().map(of).unwrap_or_default()
+    /// ∫ e^(zL) dP over the stretch, where that has a formula.
+    fn moment(&self, z: Complex64) -> Complex64 {
+        let (half, flat) = (z + 0.5, &self.flat);
+        ((half * flat.high).exp() - (half * flat.low).exp()) / half * flat.density
+    }
+
+    /// The stretch as a law of its own.
+    fn law(&self) -> Law {
+        let pieces = Pieces { flats: vec![self.flat.clone()], ..Pieces::default() };
+        Law { base: Base::Pieces(pieces), sampling: self.sampling.clone() }
+    }
 }
 
 fn without_one(terms: &Terms, index: usize) -> Terms {
@@ -133,75 +171,104 @@ fn without_one(terms: &Terms, index: usize) -> Terms {
 }
 
 /// All sums of atoms: `Some(None)` when some law has none, and `None` when there are too many.
-fn sums(terms: &Terms) -> Option<Option<Table>> {
-    if terms.laws.is_empty() {
-        return Some(Some(Table::nothing()));
-    }
-    if terms.laws.iter().any(|(law, _)| law.pieces().is_none_or(|pieces| pieces.atoms.is_empty())) {
+fn sums(terms: &Terms, floor: f64) -> Option<Option<Sums>> {
+    if terms.laws.iter().any(|(law, _)| law.atoms().is_none()) {
         return Some(None);
     }
-    let points = Points::of_atoms(terms).filter(|points| points.count <= MOST_SUMS)?;
-    Some(Some(points.table(terms)?))
+    Sums::of_atoms(&terms.laws, floor, MOST_SUMS).map(Some)
 }
 
 impl Part {
-    /// A(z) and C(z).
-    fn moments(&self, z: Complex64) -> (Complex64, Complex64) {
-        let atoms = self.atoms.iter().map(|(loss, p)| (z * loss).exp() * p).sum();
-        let half = z + 0.5;
-        let flat = |flat: &Flat| ((half * flat.high).exp() - (half * flat.low).exp()) / half * flat.density;
-        (atoms, self.flats.iter().map(flat).sum())
+    fn of((law, count): &(Law, u64)) -> Option<Self> {
+        let Base::Pieces(pieces) = &law.base else { return None };
+        let finite = 1.0 - law.infinite();
+        let stretch = |flat: &Flat| Stretch {
+            flat: Flat { density: flat.density / finite, ..flat.clone() },
+            sampling: law.sampling.clone(),
+        };
+        let stretches = pieces.flats.iter().map(stretch).collect();
+        let atoms = law.atoms().unwrap_or_default();
+        Some(Self { atoms, stretches, count: *count as f64, waves: (vec![], 0.0) })
     }
 
-    /// v with |C(c + iy)| ≤ v/y: both ends of an exponential, and its variation between them.
+    /// A(c).
+    fn atoms_at(&self, tilt: f64) -> f64 {
+        self.atoms.iter().map(|(loss, p)| libm::exp(tilt * loss) * p).sum()
+    }
+
+    /// A(z) and C(z), and by how much that may be off besides what rounding the formula costs.
+    fn moments(&mut self, z: Complex64) -> (Complex64, Complex64, f64) {
+        let atoms = self.atoms.iter().map(|(loss, p)| (z * loss).exp() * p).sum();
+        if self.stretches.iter().all(|stretch| stretch.sampling.is_none()) {
+            let stretches = self.stretches.iter().map(|stretch| stretch.moment(z)).sum();
+            return (atoms, stretches, 0.0);
+        }
+        if self.waves.0.is_empty() || z.im > self.waves.1 {
+            let frequency = (2.0 * z.im).max(4.0 * z.re);
+            let reach = Reach { tilt: z.re, frequency, tolerance: TOLERANCE / self.count };
+            let wave = |stretch: &Stretch| Nodes::of(&stretch.law(), reach).share(z.re);
+            self.waves = (self.stretches.iter().map(wave).collect(), frequency);
+        }
+        let (mut sum, mut error) = (Complex64::ZERO, 0.0);
+        for wave in &self.waves.0 {
+            let (value, off) = wave.at(z.im);
+            sum += value;
+            error += off;
+        }
+        (atoms, sum, error)
+    }
+
+    /// v with |C(c + iy)| ≤ v/y: the total variation of the tilted density.
     fn variation(&self, tilt: f64) -> f64 {
-        let ends = |flat: &Flat| flat.density * ((tilt + 0.5) * flat.high).exp();
-        2.0 * self.flats.iter().map(ends).sum::<f64>()
+        let of = |stretch: &Stretch| variation(&stretch.flat, stretch.sampling.as_ref(), tilt).1;
+        self.stretches.iter().map(of).sum::<f64>() * (1.0 + 1e-9)
     }
 }
 
 /// R(z)/F(c) and a bound on its error.
-fn remainder(parts: &[Part], z: Complex64, log_scale: f64, uses: f64) -> (Complex64, f64) {
+fn remainder(parts: &mut [Part], z: Complex64, log_scale: f64, uses: f64) -> (Complex64, f64) {
     let (mut whole, mut none, mut one) = (Complex64::ONE, Complex64::ONE, Complex64::ZERO);
-    let mut size = 1.0;
+    let (mut size, mut missing) = (1.0, 0.0);
     let per_use = (-log_scale / uses).exp();
-    for part in parts {
-        let (atoms, flats) = part.moments(z);
+    for part in parts.iter_mut() {
+        let (atoms, flats, off) = part.moments(z);
         let (atoms, flats) = (atoms * per_use, flats * per_use);
         let power = |base: Complex64, n: f64| if n == 0.0 { Complex64::ONE } else { base.powu(n as u32) };
         let kept = power(atoms, part.count);
         one = one * kept + none * power(atoms, part.count - 1.0) * flats * part.count;
         none *= kept;
         whole *= power(atoms + flats, part.count);
-        size *= (atoms.norm() + flats.norm()).powf(part.count);
+        let largest = atoms.norm() + flats.norm();
+        size *= largest.powf(part.count);
+        missing += 2.1 * part.count * off * per_use / largest;
     }
     // A stretch much narrower than 1/|z| cancels in its closed form.
-    let narrow =
-        parts.iter().flat_map(|part| &part.flats).map(|flat| 1.0 / ((flat.high - flat.low) * z.norm()));
+    let stretches = || parts.iter().flat_map(|part| &part.stretches);
+    let plain = stretches().filter(|stretch| stretch.sampling.is_none()).map(|stretch| &stretch.flat);
+    let narrow = plain.map(|flat| 1.0 / ((flat.high - flat.low) * z.norm()));
     let loss = 1.0 + narrow.fold(0.0, f64::max);
-    let ends = parts.iter().flat_map(|part| part.flats.iter().map(|flat| flat.high));
+    let ends = stretches().map(|stretch| stretch.flat.high.abs().max(stretch.flat.low.abs()));
     let reach =
         parts.iter().flat_map(|part| &part.atoms).map(|atom| atom.0.abs()).chain(ends).fold(0.0, f64::max);
-    let error = (16.0 * uses * (1.0 + reach * z.norm()) * loss + 32.0) * UNIT * size;
-    (whole - none - one, error)
+    let error = (16.0 * uses * (1.0 + reach * z.norm()) * loss + 32.0) * UNIT + missing;
+    (whole - none - one, error * size)
 }
 
-/// At least |R(c + iy)|/F(c).
-fn bound(parts: &[Part], tilt: f64, y: f64, log_scale: f64) -> f64 {
+/// At least |R(c + iy)|/F(c), from A(c), v and the count of each law.
+fn bound(parts: &[(f64, f64, f64)], y: f64, log_scale: f64) -> f64 {
     // (1 + x)^n − 1 − nx over all laws, with x = v/(ay): in logarithms, for many uses
-    let z = Complex64::new(tilt, 0.0);
     let (mut log_none, mut log_growth, mut first) = (0.0, 0.0, 0.0);
     let mut atomless = vec![];
-    for part in parts {
-        let (atoms, variation) = (part.moments(z).0.re, part.variation(tilt) / y);
+    for (atoms, variation, count) in parts.iter().copied() {
+        let variation = variation / y;
         if atoms == 0.0 {
-            atomless.push((variation, part.count));
+            atomless.push((variation, count));
             continue;
         }
         let x = variation / atoms;
-        log_none += part.count * atoms.ln();
-        log_growth += part.count * x.ln_1p();
-        first += part.count * x;
+        log_none += count * atoms.ln();
+        log_growth += count * x.ln_1p();
+        first += count * x;
     }
     let none = (log_none - log_scale).exp();
     let grown = log_growth.exp_m1();

@@ -1,31 +1,24 @@
 //! [`Way`]: a composition in one direction, asked by one method.
 
+mod inverted;
+
 use demur_exact::Rational;
 
 use crate::account::Question;
-use crate::bent::Bent;
 use crate::grid::Grid;
 use crate::inversion::{Lattice, Sum};
 use crate::lattice::{MOST_POINTS, Points};
 use crate::law::{Base, Law, Terms, profile};
 use crate::solve::least_epsilon;
-use crate::split::Split;
+use crate::sums::Few;
 use crate::{AccountingError, Bounds, Method, gaussian};
+use inverted::rough_epsilon;
 
 /// The largest ε anybody is told.
 const HIGHEST: f64 = 1e300;
 
 /// A δ that is no further from the probability of an infinite loss is as good as that.
 const SAME: f64 = 1e-12;
-
-/// The relative width with which a path that bends is good enough.
-const NARROW: f64 = 1e-10;
-
-/// How near the ε a path was made for must be to the one it finds.
-const NEAR: f64 = 0.02;
-
-/// Up to so many uses on samples the path that bends is faster than the straight one.
-const FEW: f64 = 64.0;
 
 /// The largest μ² for which the formula is fast: it takes as many digits as e^(−μ²/2) has.
 const LARGE_MU: f64 = 2500.0;
@@ -42,6 +35,8 @@ pub(crate) struct Way {
     pub(crate) sum: Sum,
     points: Option<Points>,
     two_points: Option<Lattice>,
+    /// Whether all sums can be listed, though they are on no lattice or on a very fine one.
+    few: bool,
 }
 
 impl Way {
@@ -55,7 +50,9 @@ impl Way {
         }
         let points = Points::of(&terms);
         let two_points = terms.two_points();
-        Self { terms, sum, points, two_points }
+        let one_lattice = terms.laws.len() < 2 && points.is_some();
+        let few = !one_lattice && Few::suits(&terms.laws);
+        Self { terms, sum, points, two_points, few }
     }
 
     /// Refuses losses whose Rényi divergences are not computed.
@@ -91,6 +88,9 @@ impl Way {
         }
         if self.sum.terms.is_empty() && !large {
             return (Method::Closed, "Gaussian noise composes to Gaussian noise");
+        }
+        if self.few && self.points.as_ref().is_none_or(|points| points.count > MOST_POINTS) {
+            return (Method::Lattice, "the sums of these losses are few enough to add up one by one");
         }
         if self.mirrored() {
             return (Method::Grid, "losses in samples without replacement are known by their profiles");
@@ -131,6 +131,10 @@ impl Way {
                 Method::Closed => return self.closed(epsilon),
                 Method::Lattice => match self.table() {
                     Some(table) => table.delta(epsilon),
+                    None if self.few => match self.few_delta(epsilon.to_f64()) {
+                        Some(bounds) => bounds,
+                        None => self.line_delta(epsilon.to_f64(), self.lattice().ok())?,
+                    },
                     None => self.line_delta(epsilon.to_f64(), Some(self.lattice()?))?,
                 },
                 Method::Inversion => self.line_delta(epsilon.to_f64(), None)?,
@@ -175,6 +179,10 @@ impl Way {
                     let profile = |tried: &Rational| self.with_infinite(table.delta(tried));
                     least_epsilon(profile, delta, self.guess(delta), highest)
                 }
+                None if self.few => match self.few_epsilon(delta, &within) {
+                    Some(bounds) => Some(bounds),
+                    None => Some(self.line_epsilon(delta, [&within, &at_most], self.lattice().ok())?),
+                },
                 None => Some(self.line_epsilon(delta, [&within, &at_most], Some(self.lattice()?))?),
             },
             Method::Inversion => Some(self.line_epsilon(delta, [&within, &at_most], None)?),
@@ -262,141 +270,25 @@ impl Way {
         })
     }
 
-    fn line_delta(&self, epsilon: f64, lattice: Option<Lattice>) -> Result<Bounds, AccountingError> {
-        if self.mirrored() {
-            return Err(unproven());
-        }
-        if self.few_with_flats(lattice) {
-            let saddle = self.sum.saddle_for_epsilon(epsilon).map(|(c, log_delta)| (c, epsilon, log_delta));
-            if let (Some(split), Ok(exact)) = (self.split(saddle), Rational::try_from(epsilon)) {
-                return Ok(split.delta(&exact));
+    /// δ(ε) from a list of all sums, longer where what was left out would be seen.
+    fn few_delta(&self, epsilon: f64) -> Option<Bounds> {
+        let mut floor = 1e-30;
+        loop {
+            let few = Few::new(&self.terms.laws, floor)?;
+            let found = few.delta(epsilon);
+            let seen = 1e-13 * (found.upper - few.left_out());
+            if few.left_out() <= seen || floor < 1e-280 {
+                return Some(found);
             }
-        }
-        let line = || self.sum.line_for_epsilon(epsilon, lattice).map(|line| line.delta(epsilon));
-        let bent = || self.bent_delta(epsilon);
-        let found = self.either(bent, line);
-        found.ok_or_else(unproven)
-    }
-
-    /// Whether the atoms should be taken apart: their moments do not fall.
-    fn few_with_flats(&self, lattice: Option<Lattice>) -> bool {
-        let flat = |law: &Law| law.pieces().is_some_and(|pieces| !pieces.flats.is_empty());
-        let atoms = |law: &Law| {
-            law.pieces().map_or(0.0, |pieces| pieces.atoms.iter().map(|atom| atom.probability).sum())
-        };
-        let log_heavy: f64 = self.sum.terms.iter().map(|(law, count)| count * f64::ln(atoms(law))).sum();
-        lattice.is_none()
-            && Split::suits(&self.sum)
-            && self.sum.terms.iter().any(|(law, _)| flat(law))
-            && (self.sum.uses() < 200.0 || log_heavy > -40.0)
-    }
-
-    /// The composition with its atoms apart.
-    fn split(&self, saddle: Option<(f64, f64, f64)>) -> Option<Split> {
-        // Near the largest loss there is no saddle: any tilt of the right size will do.
-        let top = self.top()?;
-        let highest = self.highest_tilt() / 3.0;
-        let saddle = saddle.filter(|saddle| saddle.0 < highest).unwrap_or((highest, top, -20.0));
-        Split::new(&self.terms, &self.sum, saddle)
-    }
-
-    /// `delta` lies between `within` and `at_most` given that the loss is finite.
-    fn line_epsilon(
-        &self,
-        delta: &Rational,
-        [within, at_most]: [&Rational; 2],
-        lattice: Option<Lattice>,
-    ) -> Result<Bounds, AccountingError> {
-        if self.mirrored() {
-            return Err(unproven());
-        }
-        let log_delta = within.to_f64_down().max(f64::MIN_POSITIVE).ln();
-        if self.few_with_flats(lattice) {
-            let saddle = self.sum.saddle_for_delta(log_delta);
-            let highest = self.top().unwrap_or(HIGHEST);
-            let guess = saddle.map_or(highest, |saddle| saddle.1).max(1e-9);
-            if let Some(split) = self.split(saddle.map(|(c, epsilon)| (c, epsilon, log_delta))) {
-                let profile = |tried: &Rational| self.with_infinite(split.delta(tried));
-                return least_epsilon(profile, delta, guess, highest).ok_or_else(unproven);
-            }
-        }
-        let bent = || self.bent_epsilon(delta, within);
-        let line = || {
-            let line = self.sum.line_for_delta(log_delta, lattice)?;
-            if lattice.is_some() {
-                // The profile has a corner at every point of the lattice, where tangents lead astray.
-                let profile = |tried: &Rational| self.with_infinite(line.delta(tried.to_f64()));
-                return least_epsilon(profile, delta, line.centre(), self.top().unwrap_or(HIGHEST));
-            }
-            line.epsilon(within.to_f64_down(), at_most.to_f64_up() * (1.0 + 1e-15))
-        };
-        let found = self.either(bent, line);
-        found.ok_or_else(unproven)
-    }
-
-    /// Along the straight line or a path that bends, the faster one first, and the other where that is not narrow.
-    fn either(&self, bent: impl Fn() -> Option<Bounds>, line: impl Fn() -> Option<Bounds>) -> Option<Bounds> {
-        let few = self.sum.uses() <= FEW;
-        let first = if few { bent() } else { line() };
-        match first {
-            Some(first) if first.relative_width() < NARROW || first.upper == 0.0 => Some(first),
-            Some(first) => {
-                let second = if few { line() } else { bent() };
-                Some(second.map_or(first, |second| first.and(second)))
-            }
-            None => {
-                if few {
-                    line()
-                } else {
-                    bent()
-                }
-            }
+            floor = (floor * 1e-30).min(1e-4 * seen.max(f64::MIN_POSITIVE));
         }
     }
 
-    /// δ(ε) along a path that bends; once more where its size was guessed badly.
-    fn bent_delta(&self, epsilon: f64) -> Option<Bounds> {
-        let at = |log_delta: Option<f64>| Some(Bent::new(&self.sum, epsilon, log_delta)?.delta(epsilon));
-        let found = at(None)?;
-        if found.relative_width() < NARROW || found.upper == 0.0 {
-            return Some(found);
-        }
-        Some(at(Some(found.upper.ln())).map_or(found, |again| found.and(again)))
-    }
-
-    /// ε(δ) along a path that bends, made anew where it is found to be for another ε.
-    fn bent_epsilon(&self, delta: &Rational, within: &Rational) -> Option<Bounds> {
-        let log_delta = within.to_f64_down().max(f64::MIN_POSITIVE).ln();
-        if Bent::most(&self.sum)? <= within.to_f64_down() {
-            return Some(Bounds::new(0.0, 0.0));
-        }
-        let highest = self.top().unwrap_or(HIGHEST);
-        let mut guess = Bent::guess(&self.sum, log_delta, self.largest_alone(log_delta)?)?;
-        let mut found: Option<Bounds> = None;
-        for _ in 0..4 {
-            let Some(bent) = Bent::new(&self.sum, guess, Some(log_delta)) else { break };
-            let about = bent.epsilon(log_delta.exp(), highest);
-            let profile = |tried: &Rational| self.with_infinite(bent.delta(tried.to_f64()));
-            let now = least_epsilon(profile, delta, about.max(1e-12), highest)?;
-            let both = found.map_or(now, |before| before.and(now));
-            found = Some(both);
-            if both.relative_width() < NARROW || (about / guess - 1.0).abs() < NEAR {
-                break;
-            }
-            guess = about;
-        }
-        found
-    }
-
-    /// About ε(δ) when a single loss makes the sum large: δ(ε) ≈ Σ nᵢδᵢ(ε).
-    fn largest_alone(&self, log_delta: f64) -> Option<f64> {
-        let each = |(law, count): &(Law, f64)| rough_epsilon(law, log_delta.exp() / count);
-        self.sum
-            .terms
-            .iter()
-            .map(each)
-            .collect::<Option<Vec<_>>>()
-            .map(|all| all.into_iter().fold(0.0, f64::max))
+    /// ε(δ) from a list of all sums.
+    fn few_epsilon(&self, delta: &Rational, within: &Rational) -> Option<Bounds> {
+        let few = Few::new(&self.terms.laws, 1e-15 * within.to_f64_down())?;
+        let profile = |tried: &Rational| self.with_infinite(few.delta(tried.to_f64()));
+        least_epsilon(profile, delta, self.guess(delta), self.top().unwrap_or(HIGHEST))
     }
 
     fn grid_delta(&self, epsilon: &Rational) -> Result<Bounds, AccountingError> {
@@ -514,36 +406,6 @@ pub(crate) fn unproven() -> AccountingError {
         "accounting.unproven",
         "this method can prove no bound for these losses; leave the choice of the method to demur",
     )
-}
-
-/// ε(δ) of a single Gaussian on a sample, to a few digits.
-fn rough_epsilon(law: &Law, delta: f64) -> Option<f64> {
-    let Base::Gaussian { mu_squared } = &law.base else { return None };
-    let (mu, sampling) = (mu_squared.to_f64().sqrt(), law.sampling.as_ref()?);
-    let tail = |x: f64| 0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2);
-    let inner =
-        |epsilon: f64| tail(epsilon / mu - mu / 2.0) - libm::exp(epsilon) * tail(epsilon / mu + mu / 2.0);
-    let outer = |epsilon: f64| {
-        let rise = libm::expm1(epsilon);
-        match sampling.direction {
-            crate::law::Direction::Remove | crate::law::Direction::Replace => {
-                sampling.rate * inner(libm::log1p(rise / sampling.rate))
-            }
-            crate::law::Direction::Add => {
-                let beta = sampling.rate - (1.0 - sampling.rate) * rise;
-                if beta > 0.0 { beta * inner((sampling.rate / beta).ln() + epsilon) } else { 0.0 }
-            }
-        }
-    };
-    let (mut low, mut high) = (0.0, 1.0);
-    while outer(high) > delta {
-        high *= 2.0;
-    }
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if outer(middle) > delta { low = middle } else { high = middle }
-    }
-    Some(high)
 }
 
 fn exact(value: f64) -> Rational {

@@ -316,3 +316,86 @@ fn nothing_is_above_the_largest_loss() {
     let found = delta("truncated_laplace(epsilon=0.1, delta=1e-9)*5", "0.5");
     assert!(found.upper < 5.000_000_000_1e-9 && found.relative_width() < 1e-12, "{found:?}");
 }
+
+/// Sums on no lattice, or on a very fine one, were left to the grid: 10⁻⁶ to 10⁻² wide. The grid still agrees.
+#[test]
+fn mixtures_of_different_steps_are_narrow() {
+    for (losses, at) in [
+        ("discrete_gaussian(sigma=0.461) + pure(0.115)*9 + laplace(epsilon=2.71)", "1.23e-10"),
+        ("laplace(epsilon=0.667) + laplace(scale=40.8)*8 + laplace(epsilon=0.0346)*60", "2.85e-8"),
+        (
+            "randomized_response(epsilon=0.986)*4 + unary_encoding(epsilon=2.18)*39 + discrete_gaussian(sigma=16.2)",
+            "4.37e-5",
+        ),
+        ("subsampled(0.0311, discrete_gaussian(sigma=1.15))*8", "5.57e-9"),
+        ("discrete_gaussian(sigma=2.51)*2 + subsampled(0.00699, gaussian(sigma=1.93))", "1.24e-7"),
+        ("subsampled(0.00965, randomized_response(epsilon=0.395))*6", "1.03e-12"),
+        ("without_replacement(10, 1000, pure(1))*20", "1e-7"),
+    ] {
+        let account = Account::of(&losses.parse().unwrap()).unwrap();
+        let found = account.epsilon(&q(at)).unwrap().bounds;
+        assert!(found.relative_width() < 1e-9, "{losses}: {found:?}");
+        let grid = account.epsilon_by(Method::Grid, &q(at)).unwrap().bounds;
+        assert!(grid.lower <= found.upper && found.lower <= grid.upper, "{losses}: {found:?} {grid:?}");
+    }
+}
+
+/// Few uses of Laplace noise on a sample were left to the grid as well.
+#[test]
+fn few_laplaces_on_a_sample_are_narrow() {
+    for (losses, at) in [
+        ("subsampled(0.089, laplace(scale=1.73))*2", "9.61e-6"),
+        ("subsampled(0.13, laplace(scale=3.76))*7", "6.13e-6"),
+        ("subsampled(0.22, truncated_laplace(scale=1.06, bound=13.9))*3", "1e-5"),
+    ] {
+        let account = Account::of(&losses.parse().unwrap()).unwrap();
+        let found = account.epsilon(&q(at)).unwrap().bounds;
+        assert!(found.relative_width() < 5e-9, "{losses}: {found:?}");
+        let grid = account.epsilon_by(Method::Grid, &q(at)).unwrap().bounds;
+        assert!(grid.lower <= found.upper && found.lower <= grid.upper, "{losses}: {found:?} {grid:?}");
+    }
+}
+
+/// Where δ is a small part of what cancels along the path, doubles left few of its digits or none.
+#[test]
+fn rare_samples_keep_their_digits_at_small_delta() {
+    for (losses, at) in [
+        ("subsampled(0.001, gaussian(sigma=5))*2", "1e-12"),
+        ("subsampled(0.0011, gaussian(sigma=1.12))*12", "1e-12"),
+        ("subsampled(0.0001, gaussian(sigma=2))*50", "1e-11"),
+    ] {
+        let found = epsilon(losses, at);
+        assert!(found.relative_width() < 2e-9, "{losses}: {found:?}");
+    }
+    for (losses, at) in [
+        ("subsampled(0.0011, gaussian(sigma=1.12))*12", "0.111"),
+        ("subsampled(0.0893, gaussian(sigma=2.35))*3", "1.27"),
+    ] {
+        let found = delta(losses, at);
+        assert!(found.relative_width() < 1e-8, "{losses}: {found:?}");
+    }
+}
+
+/// ε is infinite on one side of the bound that is sought, and secants crept towards it.
+#[test]
+fn bounds_of_truncated_noise_are_the_least() {
+    use demur_accounting::calibrate::{Setting, Target, Unknown, calibrate};
+    for (epsilon, delta) in [("1.95", "6.76e-11"), ("0.0969", "3.06e-8"), ("8", "1e-4"), ("1", "1e-6")] {
+        let target = Target { epsilon: q(epsilon), delta: q(delta) };
+        let setting = Setting { sensitivity: q("1"), steps: 1, rate: q("1"), sigma: None };
+        let found = calibrate(Unknown::TruncatedLaplace, &target, &setting).unwrap();
+        let (e, d): (f64, f64) = (epsilon.parse().unwrap(), delta.parse().unwrap());
+        let least = (e.exp_m1() / (2.0 * d)).ln_1p() / e;
+        let above = found.value / least - 1.0;
+        assert!((-1e-14..1e-9).contains(&above), "{epsilon} {delta}: {found:?} {least}");
+    }
+}
+
+/// Everybody may be sampled where that is private; a rate above 1 was tried.
+#[test]
+fn a_rate_of_one_is_found() {
+    use demur_accounting::calibrate::{Setting, Target, Unknown, calibrate};
+    let target = Target { epsilon: q("5.22"), delta: q("1.08e-7") };
+    let setting = Setting { sensitivity: q("1"), steps: 1, rate: q("1"), sigma: Some(q("1.83")) };
+    assert_eq!(calibrate(Unknown::Rate, &target, &setting).unwrap().value, 1.0);
+}

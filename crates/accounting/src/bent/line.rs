@@ -36,7 +36,7 @@ use crate::nodes::UNIT;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Noise {
     pub(super) mu: f64,
-    mu_squared: f64,
+    pub(super) mu_squared: f64,
     pub(super) rate: f64,
     pub(super) count: f64,
     /// q/(1 − q), and its logarithm.
@@ -103,6 +103,7 @@ pub(super) struct Line {
 /// A place on a line.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
+    pub(super) s: f64,
     /// Λ = ln r, and by how much it may be off.
     pub(super) log: Complex64,
     pub(super) log_error: f64,
@@ -184,6 +185,7 @@ impl Line {
             (log, slope, UNIT * (2.0 * more + 20.0 * inverse / square + 6.0 * modulus(log)))
         };
         Place {
+            s,
             log,
             log_error: rounding + UNIT * slope * (units + mu * moved),
             bell: -x * x / 2.0,

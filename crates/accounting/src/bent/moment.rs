@@ -4,8 +4,8 @@
 //! strip of half-width d = Δ/(μ(1 + k²)) in s, in which the integrand is analytic, so the rule with step η is off by at
 //! most (B₊ + B₋)/(e^(2πd/η) − 1). All bounds are taken at the corners of the panel's rectangle, and hold inside.
 //!
-//! The rule ends at an s between two places, where the strip is closed ([`edge`]); what is to the right of it is bounded along
-//! a path that leaves the line there ([`tail`]).
+//! The rule ends at an s between two places, where the [strip](super::strips) is closed ([`edge`]); what is to the right of it is
+//! bounded along a path that leaves the line there ([`tail`]).
 //!
 //! What is integrated is r^w − 1 − w(r − 1), for r has the mean 1, and where w is small also without w(w − 1)(r − 1)²/2, of which
 //! the mean is known too. So errors are shares of small numbers, and not of 1.
@@ -18,15 +18,12 @@ use std::f64::consts::{LN_2, PI};
 
 use num_complex::Complex64;
 
-use super::line::{Line, LogBounds, Noise, Part, Place, STEEP};
+use super::line::{Line, Noise, Part, Place};
 use super::log_add;
 use super::near_one::{exp_less_three, exp_less_two, exp_m1, ln_1p, ln_1p_less, modulus};
+use super::strips::{DEPTH, Strips, edge, largest, tail};
 use crate::nodes::UNIT;
 
-/// By how much less than the integral what is cut off shall be, as a power of e.
-const DEPTH: f64 = 48.0;
-/// The largest β₀, which leaves room for the strip, and the largest slope.
-const MOST: (f64, f64) = (2.2, 0.48);
 /// Where e to this or more occurs, M is divided by something.
 const LARGE: f64 = 300.0;
 /// Up to so large a |w(w − 1)|·E[(r − 1)²] it is taken out of K.
@@ -36,18 +33,19 @@ const MOVED: f64 = 4.0;
 
 /// See the module text.
 pub(super) struct Moment {
-    places: Vec<(Place, Weight)>,
+    pub(super) places: Vec<(Place, Weight)>,
+    pub(super) step: f64,
     /// (1 + ik)·η/√(2π).
     unit: Complex64,
     /// ln of what the rule misses and what is cut off of r^w − 1 − w(r − 1), divided by |w|, and of (r − 1)².
-    log_missing: (f64, f64),
+    pub(super) log_missing: (f64, f64),
     /// E[(r − 1)²], and by which share of itself it may be off.
     square: (f64, f64),
 }
 
 /// φ at a place, times what belongs to the rule.
 #[derive(Clone, Copy)]
-struct Weight {
+pub(super) struct Weight {
     value: Complex64,
     size: f64,
     /// By which share of itself it is off.
@@ -132,7 +130,7 @@ impl Moment {
     }
 
     /// The rule misses about e^(−depth) of the integral.
-    fn to_depth(noise: Noise, line: &Line, corners: &[Complex64], depth: f64) -> Option<Self> {
+    pub(super) fn to_depth(noise: Noise, line: &Line, corners: &[Complex64], depth: f64) -> Option<Self> {
         let strips = Strips::new(&noise, line, corners)?;
         let (level, right, (strip, _)) = (strips.part - depth, strips.end, strips.best()?);
         let taken = corners.iter().any(|w| modulus(*w * (*w - 1.0)) * noise.square() < SMALL);
@@ -182,7 +180,7 @@ impl Moment {
             (place, Weight { value, size: modulus(value), error, less, least, rise })
         };
         let square = (noise.square(), noise.square_share());
-        Some(Self { places: places.into_iter().map(weigh).collect(), unit, log_missing, square })
+        Some(Self { places: places.into_iter().map(weigh).collect(), step, unit, log_missing, square })
     }
 
     /// ln K(w), and by how much it may be off.
@@ -343,246 +341,10 @@ fn far(exponent: Complex64, place: &Place, peak: f64) -> f64 {
     UNIT * (24.0 + (4.0 + MOVED) * (modulus(exponent) + modulus(place.bell) + peak)) + 1e-100
 }
 
-/// Leaves a line at s, and rises where that makes e^(wΛ) smaller.
-fn rising(noise: &Noise, line: &Line, s: f64, corners: &[Complex64]) -> Line {
-    let (size, angle) = line.at(noise, s).size;
-    if corners.iter().all(|w| w.re <= 0.0) {
-        return Line { floor: Some(f64::NEG_INFINITY), ..Line::new(angle, 0.0) };
-    }
-    let slope = if size < 0.0 { ((2.4 - angle) / -size).clamp(0.0, STEEP) } else { STEEP };
-    Line { right: STEEP, floor: Some(f64::NEG_INFINITY), ..Line::new(angle - slope * size, slope) }
-}
-
-/// ln of the largest N, and of S.
-fn largest(bounds: &[LogBounds]) -> (f64, f64) {
-    let most = |of: fn(&LogBounds) -> f64| bounds.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
-    (most(|bound| bound.part), most(|bound| bound.square))
-}
-
-/// ln of N and S of the path that leaves a line at s and rises, so that they are small there.
-fn tail(noise: &Noise, line: &Line, s: f64, corners: &[Complex64], level: f64) -> Option<(f64, f64)> {
-    let bounds = rising(noise, line, s, corners).log_bounds(noise, corners, level, 1.0, Part::From(s))?;
-    Some(largest(&bounds))
-}
-
-/// ln of bounds on ½·∫ |Λ|·(2 + |r^w| + |r|)|φ| and on ½·∫ |r − 1|²|φ| across the strip at s.
-fn edge(noise: &Noise, line: &Line, s: f64, width: f64, corners: &[Complex64]) -> (f64, f64) {
-    const PIECES: i32 = 48;
-    let (k, half) = (line.slope, width / f64::from(PIECES));
-    let tilt = 1.0 + k * k;
-    let size = noise.mu * (s - noise.centre);
-    let turn = |sign: f64| (line.angle + k * size + sign * noise.mu * width * (1.0 + 2.0 * k * k)).abs();
-    let near = (size.abs() - noise.mu * k * width).max(0.0);
-    // the most of |v/(1 + v)²| and of |v/(1 + v)|
-    let least = near.cosh() + turn(1.0).max(turn(-1.0)).min(PI).cos();
-    let bend = if least > 0.0 { 0.5 / least } else { f64::INFINITY };
-    let slope = (bend * libm::exp((size + noise.mu * k * width).min(700.0))).sqrt();
-    let farthest = corners.iter().map(|w| modulus(*w)).fold(1.0, f64::max);
-    let curved = half * half / 8.0 * tilt * (1.0 + farthest * noise.mu.powi(2) * bend);
-    let place = |index: i32| {
-        let moved = f64::from(index) * half;
-        let across = Line::new(line.angle + noise.mu * moved * tilt, k);
-        let place = across.at(noise, s - k * moved);
-        let top = corners.iter().map(|w| place.top(*w)).fold(f64::NEG_INFINITY, f64::max);
-        let rise = across.square_beyond(noise, &place) + 2.0 * half * tilt.sqrt() * noise.mu;
-        (top + (4.0 * (modulus(place.log) + half * tilt.sqrt() * noise.mu * slope)).ln(), rise)
-    };
-    let most = (-PIECES..=PIECES)
-        .map(place)
-        .fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |most, here| (most.0.max(here.0), most.1.max(here.1)));
-    let all = curved + (2.0 * width).ln();
-    (most.0 + all, most.1 + all)
-}
-
-/// ln of what may be cut off.
-pub(super) fn level(noise: &Noise, line: &Line, corners: &[Complex64]) -> f64 {
-    let middle = corners.iter().sum::<Complex64>() / corners.len() as f64;
-    line.abouts(noise, &[middle], f64::INFINITY)[0].part - DEPTH
-}
-
-/// A line with a small bound on |K|^n at the corners of a panel, `fall` for how e^(−zε) falls in Re w for each use.
-///
-/// It is level where φ is large and rises where e^(wΛ) would be. Every line is valid, so nothing about the search must be
-/// proven.
-pub(super) fn bounding_line(
-    noise: &Noise,
-    before: &Line,
-    corners: &[Complex64],
-    fall: f64,
-    anew: bool,
-) -> Line {
-    let cost = |line: &Line| {
-        let height = |(w, about): (&Complex64, LogBounds)| noise.count * (about.whole - w.re * fall);
-        let heights: Vec<_> =
-            corners.iter().zip(line.abouts(noise, corners, f64::INFINITY)).map(height).collect();
-        let highest = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let highest = highest + 0.3 * heights.iter().sum::<f64>() / heights.len() as f64;
-        if line.angle + 0.7 * line.slope > 2.6 || line.angle < 0.0 {
-            f64::INFINITY
-        } else {
-            highest + 0.01 * line.angle
-        }
-    };
-    let floor = before.floor.unwrap_or(0.0);
-    let line = |(kink, slope, floor, right): (f64, f64, f64, f64)| Line {
-        angle: floor - slope * noise.mu * (kink - noise.centre),
-        slope,
-        right,
-        floor: Some(floor),
-    };
-    let kink = if before.slope > 0.0 {
-        noise.centre + (floor - before.angle) / before.slope / noise.mu
-    } else {
-        3.0
-    };
-    let far = [0.25, 0.5, 0.75].map(|share| (share * noise.centre).max(9.0));
-    let grid = [-2.0, 0.0, 1.5, 3.0, 4.5, 6.0].into_iter().chain(far).flat_map(|kink| {
-        [(0.06, 1.0), (0.12, 1.0), (0.12, 1.6), (0.25, 1.0), (0.4, 1.0)]
-            .map(|(slope, more)| (kink, slope, more * floor, STEEP))
-    });
-    let flat = [0.0, floor].into_iter().flat_map(|floor| [0.0, STEEP].map(|right| (0.0, 0.0, floor, right)));
-    let anew = anew || before.floor.is_none();
-    let starts = grid.filter(|_| anew).chain(flat).chain([(kink, before.slope, floor, STEEP)]);
-    let starts = starts.map(|start| (cost(&line(start)), start));
-    let (mut least, mut here) =
-        starts.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, (0.0, 0.0, 0.0, 0.0)));
-    let mut scale = 1.0;
-    for _ in 0..10 {
-        let start = here;
-        let rise = 0.3 * scale * start.2 + 0.02 * scale;
-        for (kink, slope, floor) in [
-            (0.7, 0.0, 0.0),
-            (-0.7, 0.0, 0.0),
-            (0.0, 0.06, 0.0),
-            (0.0, -0.06, 0.0),
-            (0.0, 0.0, rise),
-            (0.0, 0.0, -rise),
-        ] {
-            let tried = (
-                start.0 + scale * kink,
-                (start.1 + scale * slope).clamp(0.0, MOST.1),
-                (start.2 + floor).clamp(0.0, 2.0),
-                start.3,
-            );
-            let value = cost(&line(tried));
-            if value < least {
-                (least, here) = (value, tried);
-            }
-        }
-        if here == start {
-            if scale < 0.3 {
-                break;
-            }
-            scale /= 2.0;
-        }
-    }
-    line(here)
-}
-
-/// A straight line to integrate along, between two points.
-pub(super) fn straight_line(noise: &Noise, before: &Line, ends: &[Complex64], anew: bool) -> Line {
-    // what is lost by cancellation, and how many places there would be
-    let cost = |line: &Line| {
-        let Some(strips) = Strips::new(noise, line, ends) else { return f64::INFINITY };
-        strips.part + strips.best().map_or(f64::INFINITY, |best| best.1.ln())
-    };
-    // by β at s = 0, where φ is large, and by the slope
-    let line = |(rise, slope): (f64, f64)| {
-        let slope = slope.clamp(0.0, MOST.1);
-        Line::new((rise + slope * noise.mu * noise.centre).clamp(0.0, MOST.0), slope)
-    };
-    let known = (before.angle - before.slope * noise.mu * noise.centre, before.slope);
-    let grid = [(0.0, 0.0), (0.0, 0.05), (0.1, 0.05), (0.0, 0.12), (0.2, 0.12), (0.0, 0.2), (0.3, 0.2)];
-    let grid = grid.into_iter().filter(|(_, slope)| anew || *slope == 0.0);
-    let starts = grid.chain([known]).map(|start| (cost(&line(start)), start));
-    let (mut least, mut here) = starts.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, known));
-    let mut scale = 1.0;
-    for _ in 0..8 {
-        let start = here;
-        for (rise, slope) in [(0.15, 0.0), (-0.15, 0.0), (0.0, 0.04), (0.0, -0.04)] {
-            let tried = (start.0 + scale * rise, start.1 + scale * slope);
-            let value = cost(&line(tried));
-            if value < least {
-                (least, here) = (value, tried);
-            }
-        }
-        if here == start {
-            if scale < 0.6 {
-                break;
-            }
-            scale /= 2.0;
-        }
-    }
-    line(here)
-}
-
-/// The strips around a line there may be.
-struct Strips<'a> {
-    noise: &'a Noise,
-    line: &'a Line,
-    ends: &'a [Complex64],
-    /// The first s from which on all is small, and about ln N up to there.
-    end: f64,
-    part: f64,
-}
-
-impl<'a> Strips<'a> {
-    fn new(noise: &'a Noise, line: &'a Line, ends: &'a [Complex64]) -> Option<Self> {
-        const STEP: f64 = 0.25;
-        let (mut peak, mut sum, mut next) = (f64::NEG_INFINITY, 0.0, 1.0);
-        for index in -36..240 {
-            let s = f64::from(index) * STEP;
-            let place = line.at(noise, s);
-            let height = ends.iter().map(|w| place.top(*w)).fold(f64::NEG_INFINITY, f64::max)
-                + modulus(place.log).ln();
-            if height > peak {
-                (sum, peak) = (sum * libm::exp(peak - height), height);
-            }
-            sum += STEP * libm::exp(height - peak);
-            let part = peak + sum.ln();
-            if s >= next && line.outside(noise, s, ends) <= part - DEPTH {
-                let rising = rising(noise, line, s, ends);
-                let low = |more: i32| rising.outside(noise, s + f64::from(more), ends) <= part - DEPTH;
-                if (1..40).all(low) {
-                    return Some(Self { noise, line, ends, end: s, part });
-                }
-                next = s + 1.0;
-            }
-        }
-        None
-    }
-
-    /// The half-width in β of the one with fewest places, and about how many a unit of s needs.
-    fn best(&self) -> Option<(f64, f64)> {
-        let (line, level) = (self.line, self.part - DEPTH);
-        let room = 2.85 - 0.7 * line.slope - line.angle;
-        let widest = (0.4 * PI).min(room).min(2.5 * self.noise.mu);
-        let most = |side: &Line| {
-            let abouts = side.abouts(self.noise, self.ends, self.end);
-            abouts.iter().map(|about| about.part).fold(f64::NEG_INFINITY, f64::max)
-        };
-        let strip = |share: f64| {
-            let strip = share * widest;
-            let sides = [1.0, -1.0].map(|sign| Line { angle: line.angle + sign * strip, ..*line });
-            let low = sides.iter().all(|side| side.outside(self.noise, self.end + 1.0, self.ends) <= level);
-            let most = sides.iter().map(most).fold(f64::NEG_INFINITY, f64::max);
-            low.then(|| (strip, (most - level) * self.noise.mu / strip))
-        };
-        // narrower is better only where the sides are high
-        let mut best: Option<(f64, f64)> = None;
-        for found in [1.0, 0.5, 0.25, 0.12, 0.06].into_iter().filter_map(strip) {
-            if best.is_some_and(|best| found.1 >= best.1) {
-                break;
-            }
-            best = Some(found);
-        }
-        best
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bent::choice::level;
 
     fn noises() -> [Noise; 5] {
         [(1.0, 0.01), (0.0625, 0.3), (4.0, 0.1), (1.0, 1e-4), (0.04, 1e-6)]

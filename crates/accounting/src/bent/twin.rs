@@ -10,6 +10,7 @@
 
 use num_complex::Complex64;
 
+use super::double_double::{Double, Wide};
 use super::line::{Line, Noise};
 use crate::Bounds;
 use crate::nodes::UNIT;
@@ -53,6 +54,12 @@ impl Twin {
     pub(super) fn log(&self, w: Complex64) -> (Complex64, f64) {
         let log = w * (w - 1.0) * (self.variance() / 2.0);
         (log, 32.0 * UNIT * w.norm() * (1.0 + w.norm()) * self.variance() / 2.0)
+    }
+
+    /// ln G at w, to 28 digits.
+    pub(super) fn wide_log(&self, w: Wide) -> Wide {
+        let mu = Double::from(self.mu);
+        w * (w - Wide::from(1.0)) * Wide::real(mu * mu * Double::from(0.5))
     }
 
     /// By how much w(w − 1)/2·(Σn·E[(r − 1)²] − V) may differ from 0, where it should not.

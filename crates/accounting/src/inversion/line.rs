@@ -6,7 +6,7 @@ use num_complex::Complex64;
 
 use super::fill::{Fill, Modulus};
 use super::saddle::{RealMoments, Saddle, bounds_beyond, place, spacing};
-use super::{GOAL, Lattice, MOST_NODES, Sum, log_payoff};
+use super::{GOAL, Lattice, Sum, log_payoff};
 use crate::Bounds;
 use crate::nodes::{Tilted, UNIT};
 
@@ -226,25 +226,27 @@ impl Line {
 impl Line {
     /// A line for a part of F that falls at least like 1/y², whose values `part` gives with their errors.
     ///
-    /// `bound` is at least |part| at y, and falls at least like 1/y². All are divided by F(c).
+    /// `bound` is at least |part| at y, and falls at least like 1/y². All are divided by F(c). What is left out shall be below
+    /// `goal`, relatively; `None` where that would take more than `most` nodes.
     pub(crate) fn of_part(
         sum: &Sum,
         saddle: (f64, f64, f64),
-        part: impl Fn(Complex64) -> (Complex64, f64),
+        mut part: impl FnMut(Complex64) -> (Complex64, f64),
         bound: impl Fn(f64) -> f64,
+        (goal, most): (f64, f64),
     ) -> Option<Self> {
         let mut real = RealMoments::new(sum);
         let (tilt, epsilon, log_delta) = saddle;
         let saddle = Saddle { epsilon, log_delta, ..real.at(tilt) };
         let (distance, beyond) = spacing(&bounds_beyond(&mut real, tilt), tilt, saddle)?;
         let step = 2.0 * PI / distance;
-        let goal = GOAL / (tilt * (tilt + 1.0) * (2.0 * PI * saddle.curvature).sqrt());
+        let goal = goal / (tilt * (tilt + 1.0) * (2.0 * PI * saddle.curvature).sqrt());
         // Σ h/π·B(Y)·Y²/y⁴ over y > Y is at most B(Y)/(3πY), but for one step.
         let rest = |y: f64| bound(y) * y * y / (3.0 * PI * (y - step).powi(3));
         let mut last = 16.0;
         while rest(last * step) > goal {
             last *= 1.3;
-            if last > MOST_NODES {
+            if last > most {
                 return None;
             }
         }

@@ -24,6 +24,10 @@ use crate::Bounds;
 /// What a handful of rounded operations are off by at most, as a share.
 const SLACK: f64 = 1e-14;
 
+/// How narrow δ of Gaussian noise must be in doubles, for one use and as one of many parts.
+const QUICK: f64 = 1e-12;
+const NEARLY: f64 = 1e-10;
+
 /// Two numbers whose difference is a smaller share of them are subtracted as fractions.
 const NEAR: f64 = 1e-9;
 
@@ -33,20 +37,59 @@ pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
         let Bounds { lower, upper } = unsampled(&law.base, &Distance::exact(epsilon));
         return Bounds::new(lower.min(1.0), upper.min(1.0));
     };
-    let epsilon = epsilon.to_f64();
+    sampled(&law.base, sampling, epsilon.to_f64(), QUICK)
+}
+
+/// δ(ε) of one use without infinite losses, for any ε known up to a spread.
+pub(crate) fn profile_near(law: &Law, epsilon: f64, spread: f64) -> Bounds {
+    let Some(sampling) = &law.sampling else {
+        if let Base::Gaussian { mu_squared } = &law.base
+            && let Some(quick) = quick_gaussian((epsilon - spread, epsilon + spread), mu_squared, NEARLY)
+        {
+            return quick;
+        }
+        return unsampled(&law.base, &Distance::Between(epsilon - spread, epsilon + spread));
+    };
+    let at = |epsilon: f64| {
+        if epsilon < 0.0 && sampling.direction == Direction::Replace {
+            // both directions are the same: δ(−t) = 1 − e^(−t)·(1 − δ(t))
+            let Bounds { lower, upper } = sampled(&law.base, sampling, -epsilon, NEARLY);
+            let of = |delta: f64| -libm::expm1(epsilon) + libm::exp(epsilon) * delta;
+            return Bounds::new(of(lower) * (1.0 - SLACK), (of(upper) * (1.0 + SLACK)).min(1.0));
+        }
+        sampled(&law.base, sampling, epsilon, NEARLY)
+    };
+    Bounds::new(at(epsilon + spread).lower, at(epsilon - spread).upper)
+}
+
+/// δ(ε) on a sample, for any ε but in samples without replacement, where it must not be negative.
+fn sampled(base: &Base, sampling: &Sampling, epsilon: f64, width: f64) -> Bounds {
     let Sampling { rate, direction } = *sampling;
     let rise = libm::expm1(epsilon);
+    let unsampled = |inside: f64| {
+        if let Base::Gaussian { mu_squared } = base {
+            let spread = 8.0 * f64::EPSILON * (1.0 + inside.abs());
+            if let Some(quick) = quick_gaussian((inside - spread, inside + spread), mu_squared, width) {
+                return quick;
+            }
+        }
+        unsampled(base, &Distance::near(inside))
+    };
     match direction {
+        Direction::Remove | Direction::Replace if rise <= -rate => {
+            // every loss is larger
+            Bounds::new(-rise * (1.0 - SLACK), (-rise * (1.0 + SLACK)).min(1.0))
+        }
         Direction::Remove | Direction::Replace => {
             // ln(1 + (e^ε − 1)/q), without e^ε where that is too large for a double
             let inside = if epsilon < 700.0 { libm::log1p(rise / rate) } else { epsilon - rate.ln() };
-            scale(unsampled(&law.base, &Distance::near(inside)), rate)
+            scale(unsampled(inside), rate)
         }
         Direction::Add => {
             let beta = rate - (1.0 - rate) * rise;
             let spread = 4.0 * f64::EPSILON * (rate + rise);
             let part = |beta: f64| match beta > 0.0 {
-                true => scale(unsampled(&law.base, &Distance::near((rate / beta).ln() + epsilon)), beta),
+                true => scale(unsampled((rate / beta).ln() + epsilon), beta),
                 false => Bounds::new(0.0, 0.0),
             };
             Bounds::new(part(beta - spread).lower, part(beta + spread).upper)
@@ -58,6 +101,37 @@ pub(crate) fn profile(law: &Law, epsilon: &Rational) -> Bounds {
 pub(crate) fn of_flat(flat: &Flat, epsilon: f64, spread: f64) -> Bounds {
     let pieces = Pieces { flats: vec![flat.clone()], ..Pieces::default() };
     of_pieces(&pieces, &Distance::Between(epsilon - spread, epsilon + spread))
+}
+
+/// The same on a sample.
+pub(crate) fn of_sampled_flat(flat: &Flat, sampling: &Sampling, epsilon: f64, spread: f64) -> Bounds {
+    let of = |flat: &Flat, inside: f64| of_flat(flat, inside, 8.0 * f64::EPSILON * (1.0 + inside.abs()));
+    let at = |epsilon: f64| {
+        let (rate, rise) = (sampling.rate, libm::expm1(epsilon));
+        match sampling.direction {
+            Direction::Add => {
+                let back = Flat { low: -flat.high, high: -flat.low, density: flat.density };
+                let spread = 4.0 * f64::EPSILON * (rate + rise.abs());
+                let part = |beta: f64| match beta > 0.0 {
+                    true => scale(of(&back, (rate / beta).ln() + epsilon), beta),
+                    false => Bounds::new(0.0, 0.0),
+                };
+                let beta = rate - (1.0 - rate) * rise;
+                Bounds::new(part(beta - spread).lower, part(beta + spread).upper)
+            }
+            _ if rise > -rate => scale(of(flat, libm::log1p(rise / rate)), rate),
+            _ => {
+                // every loss is larger: q·P + (1 − q − E)·Q
+                let mass = |sign: f64| {
+                    let (low, high) = (sign * flat.low / 2.0, sign * flat.high / 2.0);
+                    2.0 * flat.density * libm::exp(low.min(high)) * libm::expm1((high - low).abs())
+                };
+                let all = rate * mass(1.0) + (-rise - rate).max(0.0) * mass(-1.0);
+                Bounds::new(all * (1.0 - SLACK), all * (1.0 + SLACK))
+            }
+        }
+    };
+    Bounds::new(at(epsilon + spread).lower, at(epsilon - spread).upper)
 }
 
 fn scale(bounds: Bounds, factor: f64) -> Bounds {
@@ -159,6 +233,25 @@ pub(crate) fn gaussian(epsilon: f64, mu: f64) -> Bounds {
     let (rise, fall) = (-libm::expm1(epsilon), libm::exp(epsilon));
     let at = |delta: f64| rise + fall * delta;
     Bounds::new(at(right.lower) * (1.0 - SLACK), (at(right.upper) * (1.0 + SLACK)).min(1.0))
+}
+
+/// δ(ε) of Gaussian noise in doubles, where that is good enough: Φ(−a) − e^ε·Φ(−b) with a, b = ε/μ ∓ μ/2.
+///
+/// Each term is off by 8 units for its functions and products, by |ε| for e^ε, and by |x|·b for its argument x, a or b, which is
+/// off by 4 units of b or less and moves ln Φ(−x) by at most |x| + 1 times that.
+fn quick_gaussian((low, high): (f64, f64), mu_squared: &Rational, width: f64) -> Option<Bounds> {
+    let mu = mu_squared.to_f64().sqrt();
+    let at = |epsilon: f64| {
+        let (a, b) = (epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0);
+        let tail = |x: f64| 0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2);
+        let (first, second) = (tail(a), libm::exp(epsilon) * tail(b));
+        let far = epsilon.abs() / mu + mu / 2.0;
+        let units = 10.0 + 4.0 * (far + 1.0) * far + 2.0 * epsilon.abs();
+        (first - second, f64::EPSILON / 2.0 * units * (first + second))
+    };
+    let ((most, more), (least, less)) = (at(low), at(high));
+    let good = more + less <= width * least && low / mu > -30.0 && high / mu < 30.0 && high < 600.0;
+    good.then(|| Bounds::new(least - less, (most + more).min(1.0)))
 }
 
 fn of_pieces(pieces: &Pieces, epsilon: &Distance) -> Bounds {
