@@ -32,8 +32,6 @@ mod start;
 mod strips;
 mod twin;
 
-use std::f64::consts::PI;
-
 use num_complex::Complex64;
 
 use crate::Bounds;

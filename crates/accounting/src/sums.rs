@@ -98,7 +98,7 @@ enum Rest {
 impl Few {
     /// Whether the losses are of this kind, and few enough.
     pub(crate) fn suits(laws: &[(Law, u64)]) -> bool {
-        let (atomic, rest) = apart(laws);
+        let [atomic, rest] = apart(laws);
         let sizes = atomic.iter().map(|(law, count)| Some(Atoms::of(law)?.expected(*count)));
         let Some(sizes) = sizes.collect::<Option<Vec<f64>>>() else { return false };
         let all: f64 = sizes.iter().product();
@@ -111,7 +111,7 @@ impl Few {
 
     /// Without sums that together are less likely than `floor`.
     pub(crate) fn new(laws: &[(Law, u64)], floor: f64) -> Option<Self> {
-        let (atomic, rest) = apart(laws);
+        let [atomic, rest] = apart(laws);
         let floor = floor.max(1e-290) / (atomic.len() as f64 + 1.0);
         if let [(law, 1)] = rest.as_slice() {
             let outer = Sums::of_atoms(&atomic, floor, MOST_FORMULAS * 4)?;
@@ -148,7 +148,7 @@ impl Few {
         let mut missing = self.outer.left_out;
         match &self.rest {
             Rest::Sums(ladder) => {
-                let mut steps = (ladder.from_the_top(), ladder.from_the_top());
+                let mut steps = (ladder.downwards(), ladder.downwards());
                 for (sum, probability) in &self.outer.points {
                     let at = epsilon - sum;
                     add(*probability, Bounds::new(steps.0.down(at + off), steps.1.up(at - off)));
@@ -173,8 +173,9 @@ impl Few {
 }
 
 /// Laws of finitely many values, and the others.
-fn apart(laws: &[(Law, u64)]) -> (Vec<(Law, u64)>, Vec<(Law, u64)>) {
-    laws.iter().cloned().partition(|(law, _)| law.has_atoms_alone())
+fn apart(laws: &[(Law, u64)]) -> [Vec<(Law, u64)>; 2] {
+    let (atomic, rest) = laws.iter().cloned().partition(|(law, _)| law.has_atoms_alone());
+    [atomic, rest]
 }
 
 #[cfg(test)]

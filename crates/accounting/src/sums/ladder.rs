@@ -42,7 +42,7 @@ impl Ladder {
     }
 
     /// For questions about ever smaller t.
-    pub(super) fn from_the_top(&self) -> Steps<'_> {
+    pub(super) fn downwards(&self) -> Steps<'_> {
         Steps { ladder: self, next: self.rungs.len() }
     }
 }
@@ -87,7 +87,7 @@ mod tests {
             let points: Vec<_> = (0..50).map(|i| (width * f64::from(i * i) / 100.0, 0.02)).collect();
             let sums = Sums { points: points.clone(), share: 0.0, off: 0.0, left_out: 0.0 };
             let ladder = Ladder::new(sums);
-            let mut steps = ladder.from_the_top();
+            let mut steps = ladder.downwards();
             for index in (-20..260).rev() {
                 let t = width * f64::from(index) / 10.0;
                 let exact: f64 = points.iter().map(|(b, p)| p * -f64::exp_m1((t - b).min(0.0))).sum();

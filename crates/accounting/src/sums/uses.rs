@@ -121,7 +121,8 @@ impl Atoms {
     /// A single use.
     fn once(&self, floor: f64) -> Sums {
         let negligible = floor / (8.0 * self.values.len() as f64);
-        let (points, rare): (Vec<_>, Vec<_>) = self.values.iter().partition(|value| value.1 >= negligible);
+        let values = self.values.iter().copied();
+        let (points, rare): (Vec<_>, Vec<(f64, f64)>) = values.partition(|value| value.1 >= negligible);
         let left_out = rare.iter().map(|value| value.1).sum::<f64>() * (1.0 + 1e-9);
         Sums { points, share: self.share, off: self.off, left_out }
     }
