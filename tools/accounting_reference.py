@@ -44,6 +44,9 @@ from typing import Callable, NamedTuple
 from flint import acb, acb_mat, arb, arb_mat, arb_poly, ctx, fmpq
 
 PATH = "crates/accounting/tests/data/reference.json"
+# Questions whose answers are known to be wider than the tests ask of all others stand in a file of their own.
+WIDER_PATH = "crates/accounting/tests/data/wider.json"
+WIDER = {("discrete_gaussian(sigma=2) + pure(0.3)*2 + laplace(epsilon=1.3)*2", "1e-10")}
 DIGITS = 30  # written
 SURE_BITS = 110  # known, of an enclosed value: 33 digits
 SAME_BITS = 103  # on which two quadratures agree: 31 digits
@@ -1364,8 +1367,10 @@ def main():
     for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, rare_samples, long_compositions,
                    sampled_divergences, long_lattices, many_steps, few_sampled_laplaces):
         rows += [compute() for compute in family()]
-        with open(PATH, "w") as file:
-            file.write("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+        is_wider = lambda row: (row["losses"], row.get("delta")) in WIDER
+        for path, wider in ((PATH, False), (WIDER_PATH, True)):
+            with open(path, "w") as file:
+                file.write("[\n" + ",\n".join(json.dumps(row) for row in rows if is_wider(row) == wider) + "\n]\n")
     print(f"{len(rows)} cases, {time.time() - start:.0f} s")
 
 
