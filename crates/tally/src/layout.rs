@@ -4,7 +4,7 @@
 //! (where there are units) each unit. A *heap* is what is kept beside lanes: cells of a histogram, or picked values. A *recipe* makes
 //! a measure of lanes and heaps. Measures share what they can: COUNT, SUM and AVG of one column have one source and two lanes.
 
-use crate::record::{Packing, Place};
+use crate::record::Packing;
 use crate::spec::{Bounds, Measure, Spec, Step};
 
 /// What is read of each row.
@@ -66,8 +66,6 @@ pub(crate) struct Layout {
     pub(crate) packing: Packing,
     /// No row moves a lane further.
     pub(crate) reach: u64,
-    /// Whether some of it is made of rows one by one, not of the sums over their heads.
-    pub(crate) by_parts: bool,
 }
 
 impl Layout {
@@ -87,20 +85,7 @@ impl Layout {
             layout.recipes.push(recipe);
         }
         layout.packing = Packing::new(&layout.sources);
-        layout.by_parts = !layout.spreads.is_empty()
-            || !layout.picks.is_empty()
-            || layout.lanes.iter().any(|lane| layout.sum_of(lane).is_none());
         layout
-    }
-
-    /// Which of the [`Sums`](crate::entries::Sums) over heads a lane is.
-    pub(crate) fn sum_of(&self, lane: &Lane) -> Option<usize> {
-        let in_head = |source: usize| matches!(self.packing.places[source], Place::Head { .. });
-        match *lane {
-            Lane::Rows => Some(0),
-            Lane::There(source) => in_head(source).then_some(1),
-            Lane::Sum(source) => in_head(source).then_some(2),
-        }
     }
 
     fn recipe(&mut self, spec: &Spec, measure: &Measure) -> Recipe {

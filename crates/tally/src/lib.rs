@@ -53,7 +53,6 @@ mod hash;
 mod keep;
 mod layout;
 mod lists;
-mod names;
 #[cfg(test)]
 mod properties;
 mod record;
@@ -73,7 +72,6 @@ mod tables;
 mod tallier;
 mod tally;
 mod totals;
-mod waiting;
 mod wide;
 mod words;
 

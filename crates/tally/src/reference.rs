@@ -109,10 +109,11 @@ impl Reference<'_> {
     fn unit_hash(&self, unit: &Value) -> u64 {
         let word = matches!(kind(&self.columns[0].data_type), Some(Kind::Word(_) | Kind::Nothing));
         match unit {
+            Value::Null if word => self.secret.word(0),
             Value::Null => 0,
-            Value::Int(value) if word => self.secret.unit(*value as u64),
+            Value::Int(value) if word => self.secret.word(*value as u64),
             Value::Int(value) => self.secret.bytes(&value.to_le_bytes()),
-            Value::Float(_) => self.secret.unit(unit.float().to_bits()),
+            Value::Float(_) => self.secret.word(unit.float().to_bits()),
             Value::Big(value) => self.secret.bytes(&value.to_le_bytes()),
             Value::Bytes(value) => self.secret.bytes(value),
         }

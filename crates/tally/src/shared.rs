@@ -11,8 +11,7 @@ use crate::error::TallyError;
 use crate::groups::Things;
 use crate::hash::Secret;
 use crate::layout::Layout;
-use crate::names::SHELVES;
-use crate::shelf::Shelf;
+use crate::shelf::{SHELVES, Shelf};
 use crate::spec::{Measure, Spec};
 use crate::steps::accepts;
 use crate::totals::Totals;
@@ -70,7 +69,7 @@ impl Shared {
             types,
             groups,
             domains: layout.domains.iter().map(|_| Things::new(secret)).collect(),
-            shelves: (0..shelves).map(|shelf| Mutex::new(Shelf::new(shelf, strings))).collect(),
+            shelves: (0..shelves).map(|_| Mutex::new(Shelf::new(strings))).collect(),
             totals: Mutex::new(Totals::new(&layout, 0)),
             held: AtomicUsize::new(0),
             rows: AtomicU64::new(0),

@@ -2,12 +2,10 @@
 
 use crate::bound;
 use crate::context::Context;
-use crate::entries::{Entries, Unit};
+use crate::entries::Entries;
 use crate::error::TallyError;
 use crate::hash::Secret;
 use crate::layout::{Layout, Recipe};
-use crate::settle::Take;
-use crate::wide::Number;
 use crate::words::{Words, small};
 
 /// For each group (by its shared number) its units and its measures.
@@ -37,22 +35,20 @@ impl Totals {
     }
 
     /// Adds what units may count for.
-    fn add<N: Number>(&mut self, entries: &Entries<N>, context: &Context) -> Result<(), TallyError> {
+    pub(crate) fn add(&mut self, entries: &Entries, context: &Context) -> Result<(), TallyError> {
         let Entries { groups, lanes, cells, values } = entries;
         groups.iter().for_each(|&group| self.units[group as usize] += 1);
         for (part, recipe) in self.parts.iter_mut().zip(&context.layout.recipes) {
             match (part, *recipe) {
                 (Part::Number(total), Recipe::Count { lane, most }) => {
-                    add_each(total, groups, |entry| bound::count(lanes[lane][entry].into(), most));
+                    add_each(total, groups, |entry| bound::count(lanes[lane][entry], most));
                 }
                 (Part::Number(total), Recipe::Sum { lane, unit }) => {
-                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry].into(), unit));
+                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry], unit));
                 }
                 (Part::Number(total), Recipe::Deviation { sum, there, centre, most }) => {
                     let [sum, there] = [&lanes[sum], &lanes[there]];
-                    add_each(total, groups, |entry| {
-                        bound::deviation(sum[entry].into(), there[entry].into(), centre, most)
-                    });
+                    add_each(total, groups, |entry| bound::deviation(sum[entry], there[entry], centre, most));
                 }
                 (Part::Cells(total), Recipe::Histogram { spread, most, .. }) => {
                     for (&group, counts) in groups.iter().zip(cells[spread].iter()) {
@@ -101,17 +97,6 @@ impl Totals {
             }
         }
         Ok(())
-    }
-}
-
-impl Take for Totals {
-    fn take<N: Number>(
-        &mut self,
-        _: &[Unit],
-        entries: &Entries<N>,
-        context: &Context,
-    ) -> Result<(), TallyError> {
-        self.add(entries, context)
     }
 }
 
