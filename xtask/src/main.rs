@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 fn test(long: bool) -> Result<(), String> {
     tidy::check()?;
     let environment: &[_] = if long { &[("DEMUR_LONG_TESTS", "1")] } else { &[] };
-    cargo(&["test", "--workspace", "--locked"], environment)
+    cargo(&["test", "--workspace", "--locked", "--no-fail-fast"], environment)
 }
 
 fn ci() -> Result<(), String> {

@@ -212,7 +212,7 @@ fn a_refusal_charges_nothing() {
     let project = Project::open(folder.path()).unwrap();
     let before = folder.engine(&project).ledger().book().unwrap().head();
     for (sql, epsilon, code) in [
-        ("SELECT MAX(x) FROM t", "1", "plan.function"),
+        ("SELECT ARRAY_AGG(x) FROM t", "1", "plan.function"),
         ("SELECT COUNT(*) FROM t", "600000", "engine.policy"),
         ("SELECT COUNT(*) FROM t", "1e20", "engine.guarantee"),
         ("SELECT COUNT(*) FROM t", "-1", "core.epsilon"),
