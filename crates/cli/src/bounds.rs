@@ -145,7 +145,7 @@ fn question(open: &Open, edges: &[f64]) -> String {
 }
 
 /// An SQL name.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -14,6 +14,7 @@ use demur_ledger::BudgetName;
 use crate::args::budget::Budget;
 use crate::failure::Failure;
 
+pub(crate) use show::one as show_one;
 pub(crate) use view::measured;
 
 pub(crate) fn run(command: Budget, out: &mut impl Write) -> Result<(), Failure> {

@@ -81,6 +81,13 @@ fn describe(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
             )?;
         }
     }
+    if let Some(second) = &table.second_unit {
+        writeln!(
+            out,
+            "  The same is promised to each `{}`: all rows with the same one are hidden too. It counts in every group of an answer, for at most {} rows in each.",
+            second.column, second.max_rows_per_group
+        )?;
+    }
     let bounded = |column: &Column| column.low.is_some() && column.high.is_some();
     let numbers = table.columns.iter().filter(|(_, column)| column.column_type.is_numeric());
     let (with, without): (Vec<_>, Vec<_>) = numbers.partition(|(_, column)| bounded(column));

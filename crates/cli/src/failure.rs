@@ -14,6 +14,8 @@ use demur_plan::PlanError;
 pub(crate) struct Failure {
     code: &'static str,
     message: String,
+    /// The line of the question it is about, with signs under the place.
+    shown: Option<String>,
     hint: Option<String>,
     note: Option<&'static str>,
     refused: bool,
@@ -24,11 +26,29 @@ const BROKEN_PIPE: &str = "cli.broken-pipe";
 
 impl Failure {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, note: Some("nothing was released"), refused: false }
+        Self {
+            code,
+            message: message.into(),
+            shown: None,
+            hint: None,
+            note: Some("nothing was released"),
+            refused: false,
+        }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Why a question was not answered, with its place in the question if that is known.
+    pub(crate) fn of_question(error: EngineError, sql: &str) -> Self {
+        let shown = error.place().and_then(|place| place.show(sql));
+        Self { shown, ..Self::from(error) }
+    }
+
+    /// Somebody had enough; what was charged is said in the sentence itself.
+    pub(crate) fn interrupted(text: &str) -> Self {
+        Self { note: None, ..Self::new("cli.interrupted", text) }
     }
 
     /// For commands that never release anything; that a refusal charged nothing is still said.
@@ -59,6 +79,9 @@ impl Failure {
             return ExitCode::SUCCESS;
         }
         let mut text = format!("error[{}]: {}\n", self.code, self.message);
+        for line in self.shown.iter().flat_map(|shown| shown.lines()) {
+            text.push_str(&format!("  {line}\n"));
+        }
         if let Some(hint) = &self.hint {
             text.push_str(&format!("  hint: {hint}\n"));
         }

@@ -1,5 +1,7 @@
 //! `demur init`: a first demur.toml from what files say about themselves.
 
+mod smartnoise;
+
 use std::io::Write;
 use std::path::Path;
 
@@ -9,10 +11,16 @@ use demur_plan::catalog::{ColumnType, FILE};
 use crate::args::query::Init;
 use crate::bounds;
 use crate::failure::Failure;
+use crate::limits;
 
 pub(crate) fn run(args: &Init, out: &mut impl Write) -> Result<(), Failure> {
-    if !args.files.is_empty() {
-        write(args, out)?;
+    match &args.smartnoise_yaml {
+        Some(yaml) => import(args, yaml, out)?,
+        None if !args.files.is_empty() => write(args, out)?,
+        None => {}
+    }
+    if let Some(epsilon) = args.private_limits {
+        limits::find(&args.project, args.ledger.as_deref(), epsilon, out)?;
     }
     match args.private_bounds {
         Some(epsilon) => bounds::find(&args.project, args.ledger.as_deref(), epsilon, out),
@@ -22,11 +30,43 @@ pub(crate) fn run(args: &Init, out: &mut impl Write) -> Result<(), Failure> {
 
 /// Writes a new demur.toml.
 fn write(args: &Init, out: &mut impl Write) -> Result<(), Failure> {
-    let path = args.project.join(FILE);
-    let mut text = head(&args.files);
+    let name = args.files.first().map_or_else(|| "data".to_owned(), |file| table_name(file));
+    let mut text = head("the files' own descriptions", &name);
     for file in &args.files {
         text.push_str(&table(file, args)?);
     }
+    make(&args.project, &text, out)?;
+    let missing = text.matches("# low and high, if").count();
+    if missing > 0 && args.private_bounds.is_none() {
+        writeln!(
+            out,
+            "{missing} columns have no bounds yet: write low and high for those you want summed, or let \
+             `demur init --private-bounds 0.5` find them"
+        )?;
+    }
+    next(out)
+}
+
+/// Writes a new demur.toml from metadata of SmartNoise SQL.
+fn import(args: &Init, yaml: &Path, out: &mut impl Write) -> Result<(), Failure> {
+    let tables = smartnoise::tables(yaml, &args.files, &args.project)?;
+    let name = tables.first().map_or("data", |(name, _)| name.as_str());
+    let mut text = head("metadata of SmartNoise SQL", name);
+    text.extend(tables.iter().map(|(_, table)| table.as_str()));
+    make(&args.project, &text, out)?;
+    let tables = tables.len();
+    writeln!(out, "{tables} table{} carried over", if tables == 1 { "" } else { "s" })?;
+    let missing = text.matches(smartnoise::MARK).count();
+    if missing > 0 {
+        let mark = smartnoise::MARK.trim_end();
+        writeln!(out, "{missing} things were not: look for `{mark}` in demur.toml")?;
+    }
+    next(out)
+}
+
+/// Makes the file, which must not be there.
+fn make(project: &Path, text: &str, out: &mut impl Write) -> Result<(), Failure> {
+    let path = project.join(FILE);
     let mut made = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| {
         let failure = Failure::new("cli.init", format!("`{}` cannot be made: {error}", path.display()));
         match error.kind() {
@@ -37,29 +77,20 @@ fn write(args: &Init, out: &mut impl Write) -> Result<(), Failure> {
         }
     })?;
     made.write_all(text.as_bytes())?;
-    writeln!(out, "wrote {}", path.display())?;
-    let missing = text.matches("# low and high, if").count();
-    if missing > 0 && args.private_bounds.is_none() {
-        writeln!(
-            out,
-            "{missing} columns have no bounds yet: write low and high for those you want summed, or let \
-             `demur init --private-bounds 0.5` find them"
-        )?;
-    }
-    writeln!(
-        out,
-        "next: review it, run `demur check`, then ask with `demur query \"SELECT COUNT(*) FROM …\" --epsilon 0.5`"
-    )?;
-    Ok(())
+    Ok(writeln!(out, "wrote {}", path.display())?)
 }
 
-/// The name of the first table, for the budget.
-fn head(files: &[std::path::PathBuf]) -> String {
-    let name = files.first().map_or_else(|| "data".to_owned(), |file| table_name(file));
+fn next(out: &mut impl Write) -> Result<(), Failure> {
+    let ask = "demur query \"SELECT COUNT(*) FROM …\" --epsilon 0.5";
+    Ok(writeln!(out, "next: review it, run `demur check`, then ask with `{ask}`")?)
+}
+
+/// What stands before the tables; the budget is named after the first of them.
+fn head(source: &str, name: &str) -> String {
     format!(
         "\
 # What demur may answer about these files, and whose privacy counts.
-# Names and types come from the files' own descriptions; no row was read.
+# Names and types come from {source}; no row was read.
 
 [budget]
 name = {}
@@ -69,7 +100,7 @@ filter = \"renyi\"                 # counts both kinds of noise well; zcdp is fo
 delta_per_question = 1e-8        # where a question names none
 # max_epsilon_per_question = 1
 ",
-        quoted(&name)
+        quoted(name)
     )
 }
 

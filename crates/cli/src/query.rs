@@ -1,36 +1,49 @@
 //! `demur query` and `demur explain`: SQL in, private answers with error bars out.
 
-mod explain;
+mod batch;
+pub(crate) mod explain;
 pub(crate) mod print;
+mod prompt;
+mod statements;
+mod target;
 pub(crate) mod waiting;
 
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
 
-use demur_engine::{Ask, Embedded, Engine, Project, Quote, Table};
+use demur_engine::{Answer, Ask, Embedded, Engine, Heading, Project, Quote, Table};
 
-use crate::args::query::{Asked, Explain, Query};
+use crate::args::query::{Asked, Explain, Form, Plot, Query, Shape};
 use crate::failure::Failure;
+use crate::picture::{self, Choice};
 use crate::place::{self, Place};
+use target::Target;
 use waiting::Waiting;
 
-/// Asks, charges, answers.
+/// Asks, charges, answers; without a question, a prompt opens.
 pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
+    if let Some(path) = batch::file(&args.asked) {
+        return batch::query(args, path, out);
+    }
+    if args.asked.sql.is_none() && args.asked.sql_file.is_none() {
+        return prompt::open(args, out);
+    }
     let project = project(args.asked.project.as_deref())?;
     let ask = ask(&args.asked, args.requester.as_deref(), args.request_id.clone())?;
-    let quote = Quote::make(&project, &ask)?;
+    let quote = quote(&project, &ask)?;
     if args.dry_run || quote.bounded.explain {
-        return explain::show(&quote, &project, args.format, out);
+        return explain::show(&quote, &project, shape(args.format), out);
     }
     let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
-    let memory = usize::try_from(args.memory << 20).unwrap_or(usize::MAX);
-    let backend = Embedded::new(&project.folder)?.with_memory(memory);
+    let backend = Embedded::new(&project.folder)?.with_memory(bytes(args.memory));
     if let Some(count) = args.repeat {
         let engine = Engine::open(&place.location, place::options())?;
         return rehearse(&engine, (&project, &quote), &backend, count, out);
     }
+    let wanted = Wanted::of(args, &quote.headings())?;
     let engine = Engine::for_project(&project, &place.location, place::options())?;
-    let waiting = Waiting::start(backend.reading())?;
+    waiting::listen(backend.reading())?;
+    let waiting = Waiting::start(backend.reading());
     let answer = engine.query(&project, &ask, &quote, &backend);
     waiting.end();
     let answer = answer?;
@@ -38,15 +51,103 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
         place::write_certificate(path, &answer)?;
     }
     let table = Table::read(&answer.certificate.columns, &answer.certificate.released)?;
-    print::answer(&table, &answer, &quote, args.format, out)
+    wanted.show(&table, &answer, &quote, out)
 }
 
 /// Shows what a question would cost, for nothing.
 pub(crate) fn explain(args: &Explain, out: &mut impl Write) -> Result<(), Failure> {
+    if let Some(path) = batch::file(&args.asked) {
+        return batch::explain(args, path, out);
+    }
     let project = project(args.asked.project.as_deref())?;
     let ask = ask(&args.asked, None, None)?;
-    let quote = Quote::make(&project, &ask)?;
-    explain::show(&quote, &project, args.format, out)
+    explain::show(&quote(&project, &ask)?, &project, args.format, out)
+}
+
+/// The price of a question, or why there is none, with its place in the question.
+fn quote(project: &Project, ask: &Ask) -> Result<Quote, Failure> {
+    Quote::make(project, ask).map_err(|error| Failure::of_question(error, &ask.sql))
+}
+
+/// Plans are shown for people, or as JSON.
+fn shape(form: Option<Form>) -> Shape {
+    if form.unwrap_or_default() == Form::Table { Shape::Table } else { Shape::Json }
+}
+
+fn bytes(mebibytes: u64) -> usize {
+    usize::try_from(mebibytes << 20).unwrap_or(usize::MAX)
+}
+
+/// What becomes of an answer; whatever can be wrong with that is found before the charge.
+struct Wanted<'a> {
+    form: Form,
+    output: Option<(&'a Path, Target)>,
+    picture: Option<Choice>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(args: &'a Query, headings: &[Heading]) -> Result<Self, Failure> {
+        let output = args.output.as_deref();
+        let choose = |plot: Plot| Choice::of(headings, plot, args.plot_column.as_deref());
+        let picture = args.plot.map(choose).transpose()?;
+        let form = match (args.format, output, &picture) {
+            (Some(form), _, _) => form,
+            (None, Some(path), None) => target::form_of(path)?,
+            (None, _, _) => Form::default(),
+        };
+        if let (Some(path), Some(_)) = (output, &picture) {
+            picture::check(path)?;
+        }
+        let on_screen = output.is_none() || picture.is_some();
+        if form.is_binary() && on_screen && std::io::stdout().is_terminal() {
+            let name = format!("{form:?}").to_lowercase();
+            let text = format!("a {name} file is not made for a terminal");
+            return Err(Failure::new("cli.binary", text)
+                .hint(format!("write it with -o answer.{name}, or into a pipe")));
+        }
+        let output = output.map(|path| Ok::<_, Failure>((path, Target::prepare(path)?))).transpose()?;
+        Ok(Self { form, output, picture })
+    }
+
+    fn show(
+        self,
+        table: &Table,
+        answer: &Answer,
+        quote: &Quote,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        let mut told = print::told(answer, quote.guarantee);
+        if self.output.is_none() || self.picture.is_some() {
+            print::answer(table, answer, quote, self.form, out)?;
+        }
+        match (self.picture.map(|choice| choice.picture(table)), self.output) {
+            (None, None) => {}
+            (Some(picture), None) => {
+                writeln!(out)?;
+                picture.print(columns(), out)?;
+            }
+            (picture, Some((path, target))) => {
+                let mut bytes = Vec::new();
+                match picture {
+                    Some(picture) => bytes = picture.bytes(path)?,
+                    None => print::answer(table, answer, quote, self.form, &mut bytes)?,
+                }
+                target.write(&bytes)?;
+                told = format!("wrote {}; {told}", path.display());
+            }
+        }
+        out.flush()?;
+        if self.form == Form::Table || told.starts_with("wrote") {
+            let _ = writeln!(std::io::stderr(), "{told}");
+        }
+        Ok(())
+    }
+}
+
+/// How many columns the terminal has.
+fn columns() -> usize {
+    let stated = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or_else(stated).unwrap_or(80)
 }
 
 /// Answers many times, for auditors; says loudly what that means.
@@ -85,19 +186,23 @@ fn ask(asked: &Asked, requester: Option<&str>, id: Option<String>) -> Result<Ask
         (Some(sql), _) => sql.clone(),
         (None, Some(path)) => read(path)?,
         (None, None) => {
-            return Err(Failure::new(
-                "cli.sql",
-                "there is no question; write it in quotes, or use --sql-file",
-            ));
+            return Err(
+                Failure::new("cli.sql", "there is no question").hint("write it in quotes, or use --sql-file")
+            );
         }
     };
+    Ok(Ask { sql, ..shared(asked, requester, id)? })
+}
+
+/// What is asked beside the question.
+fn shared(asked: &Asked, requester: Option<&str>, id: Option<String>) -> Result<Ask, Failure> {
     let noise = asked.noise.as_deref().map(str::parse).transpose()?;
     let requester = requester.map_or_else(place::user, str::to_owned);
     let (epsilon, error, delta) = (asked.epsilon.clone(), asked.error.clone(), asked.delta.clone());
-    Ok(Ask { sql, epsilon, error, delta, noise, requester, id })
+    Ok(Ask { sql: String::new(), epsilon, error, delta, noise, requester, id })
 }
 
-fn read(path: &PathBuf) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, Failure> {
     let wrong = |error: std::io::Error| {
         Failure::new("cli.read", format!("`{}` cannot be read: {error}", path.display()))
     };

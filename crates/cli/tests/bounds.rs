@@ -62,3 +62,40 @@ fn nothing_is_asked_where_nothing_is_missing() {
     assert_eq!(wrong.status.code(), Some(2));
     assert!(!folder.path().join(".demur").exists());
 }
+
+/// 1 500 people with one to six visits: nearly everybody has at most so many rows, and pays for what was found. With ε = 8 a count is off by more
+/// than 40 with probability below e^−40.
+#[test]
+fn limits_are_found_and_paid_for() {
+    let folder = visits();
+    let path = folder.path().join("demur.toml");
+    let catalog = std::fs::read_to_string(&path).unwrap();
+    let catalog = catalog
+        .replace("unit = \"patient_id\"\n", "unit = \"patient_id\"\nmax_rows_per_group = 1 # to be found\n")
+        .replace("nights =", "region = { type = \"string\" }\nnights =");
+    std::fs::write(&path, catalog).unwrap();
+    let found = demur(folder.path(), &["init", "--private-limits", "8"]);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found.stderr));
+    let catalog = std::fs::read_to_string(&path).unwrap();
+    let limit = |name: &str| -> u32 {
+        let line = catalog.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split(['=', '#']).nth(1).unwrap().trim().parse().unwrap()
+    };
+    let mut visits: std::collections::HashMap<String, u32> = std::collections::HashMap::new();
+    let csv = std::fs::read_to_string(folder.path().join("visits.csv")).unwrap();
+    let column = csv.lines().next().unwrap().split(',').position(|name| name == "patient_id").unwrap();
+    csv.lines()
+        .skip(1)
+        .for_each(|line| *visits.entry(line.split(',').nth(column).unwrap().to_owned()).or_default() += 1);
+    let whole = visits.values().filter(|count| **count <= limit("max_rows_per_group")).count() as f64;
+    assert!(whole / visits.len() as f64 > 0.9, "{catalog}");
+    assert!(
+        limit("max_groups_per_unit") <= limit("max_rows_per_group") && limit("max_rows_per_group") <= 16,
+        "{catalog}"
+    );
+    assert!(catalog.contains(" # to be found") && catalog.starts_with("# mine\n"), "{catalog}");
+    let log = text(&demur(folder.path(), &["ledger", "log"]).stdout);
+    assert_eq!(log.matches("release").count(), 2, "{log}");
+    let wrong = demur(folder.path(), &["init", "--private-limits", "-1"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}

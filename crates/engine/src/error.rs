@@ -3,6 +3,7 @@
 use std::fmt;
 
 use demur_ledger::LedgerError;
+use demur_plan::Place;
 
 /// A refusal or a failure: one sentence for people, one stable code for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,11 +12,13 @@ pub struct EngineError {
     text: String,
     hint: Option<String>,
     refusal: bool,
+    place: Option<Place>,
+    question: Option<u8>,
 }
 
 impl EngineError {
     pub(crate) fn new(code: &'static str, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), hint: None, refusal: false }
+        Self { code, text: text.into(), hint: None, refusal: false, place: None, question: None }
     }
 
     /// Something that the policy does not allow.
@@ -45,6 +48,21 @@ impl EngineError {
         self.hint.as_deref()
     }
 
+    /// Where in the question it is, if that is known.
+    pub fn place(&self) -> Option<Place> {
+        self.place
+    }
+
+    /// Says which of several questions it is about, counted from 1.
+    pub(crate) fn about(self, question: usize) -> Self {
+        Self { question: u8::try_from(question).ok(), ..self }
+    }
+
+    /// Which of several questions it is about, counted from 1.
+    pub fn question(&self) -> Option<usize> {
+        self.question.map(usize::from)
+    }
+
     /// Whether the budget or its rules said no; then nothing was charged.
     pub fn is_refusal(&self) -> bool {
         self.refusal
@@ -53,7 +71,10 @@ impl EngineError {
 
 impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        match self.question {
+            Some(question) => write!(f, "question {question}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
     }
 }
 
@@ -73,8 +94,8 @@ impl From<demur_accounting::AccountingError> for EngineError {
 
 impl From<demur_plan::PlanError> for EngineError {
     fn from(error: demur_plan::PlanError) -> Self {
-        let hint = error.advice().map(str::to_owned);
-        Self { refusal: error.is_refusal(), hint, ..Self::new(error.code(), error.to_string()) }
+        let (hint, place) = (error.advice().map(str::to_owned), error.place());
+        Self { refusal: error.is_refusal(), hint, place, ..Self::new(error.code(), error.to_string()) }
     }
 }
 

@@ -6,9 +6,10 @@ use demur_exact::Rational;
 use demur_plan::{Recipe, step_size};
 
 use crate::EngineError;
-use crate::interval::{Interval, Ratio, reach};
+use crate::interval::{Interval, Ratio, Spread, reach};
+use crate::moments::Moments;
 use crate::noise::Noise;
-use crate::quantile::Tree;
+use crate::quantile::{Quantile, Tree};
 
 /// The chance that the truth lies outside of an interval.
 pub(crate) const OUTSIDE: f64 = 0.05;
@@ -23,9 +24,9 @@ pub(crate) fn outside(width: usize) -> f64 {
 pub(crate) struct Estimate {
     /// In whole steps, where it is whole.
     pub(crate) steps: i128,
-    /// In its own unit.
+    /// In its own unit; NaN where there is none.
     pub(crate) value: f64,
-    /// Several values, where a list was asked for.
+    /// Several values, where a list was asked for; none where there is no list.
     pub(crate) list: Vec<f64>,
     /// Where the truth lies.
     pub(crate) interval: Option<Interval>,
@@ -36,6 +37,10 @@ pub(crate) struct Estimate {
 pub(crate) struct Noisy<'a> {
     pub(crate) numbers: &'a [i128],
     pub(crate) noise: &'a Noise,
+    /// The law of that noise, for sums.
+    pub(crate) law: &'a Spread,
+    /// Whether numbers were made of several noisy ones: then only their law counts.
+    pub(crate) blended: bool,
     pub(crate) tree: Option<&'a Tree>,
 }
 
@@ -44,6 +49,7 @@ pub(crate) struct Estimates<'a> {
     recipe: &'a Recipe,
     inputs: Vec<Noisy<'a>>,
     ratio: Option<&'a Ratio>,
+    moments: Option<Moments<'a>>,
     /// The chance that the truth lies outside of an interval.
     beta: f64,
     /// By how many steps a whole number may be off.
@@ -52,14 +58,29 @@ pub(crate) struct Estimates<'a> {
 }
 
 /// How averages of a recipe are estimated, if it is one, with intervals that hold but for a chance of β.
-pub(crate) fn ratio(recipe: &Recipe, noises: &[&Noise], beta: f64) -> Result<Option<Ratio>, EngineError> {
-    match (recipe, noises) {
+pub(crate) fn ratio(recipe: &Recipe, laws: &[&Spread], beta: f64) -> Result<Option<Ratio>, EngineError> {
+    match (recipe, laws) {
         (Recipe::Mean { centre, row, .. }, [deviation, count]) => {
             let bounds = [row.low as f64, *centre as f64, row.high as f64];
-            Ratio::new(deviation, count, bounds, beta).map(Some)
+            Ratio::of_spreads(deviation, count, bounds, beta).map(Some)
         }
         _ => Ok(None),
     }
+}
+
+/// By how many steps a whole number may be off but for a chance of β, if the recipe is of one.
+pub(crate) fn error(recipe: &Recipe, inputs: &[Noisy<'_>], beta: f64) -> Result<Option<f64>, EngineError> {
+    let found = match (recipe, inputs) {
+        (Recipe::Units | Recipe::Plain { .. }, [noisy]) => match noisy.blended {
+            true => noisy.law.quantile(beta),
+            false => reach(&[(1.0, noisy.noise)], beta),
+        },
+        (Recipe::Sum { centre, .. }, [deviation, count]) => {
+            Spread::sum(&[(1.0, deviation.law), (*centre as f64, count.law)]).quantile(beta)
+        }
+        _ => return Ok(None),
+    };
+    found.map(Some)
 }
 
 impl<'a> Estimates<'a> {
@@ -70,14 +91,15 @@ impl<'a> Estimates<'a> {
         ratio: Option<&'a Ratio>,
         beta: f64,
     ) -> Result<Self, EngineError> {
-        let reach = match (recipe, inputs.as_slice()) {
-            (Recipe::Units | Recipe::Plain { .. }, [noisy]) => reach(&[(1.0, noisy.noise)], beta)?,
-            (Recipe::Sum { centre, .. }, [deviation, count]) => {
-                reach(&[(1.0, deviation.noise), (*centre as f64, count.noise)], beta)?
+        let reach = error(recipe, &inputs, beta)?.unwrap_or(0.0);
+        let moments = match recipe {
+            Recipe::Moments { .. } => {
+                let laws: Vec<&Spread> = inputs.iter().map(|input| input.law).collect();
+                Some(Moments::new(recipe, &laws, beta)?)
             }
-            _ => 0.0,
+            _ => None,
         };
-        Ok(Self { recipe, inputs, ratio, beta, reach, step: step(recipe).to_f64() })
+        Ok(Self { recipe, inputs, ratio, moments, beta, reach, step: step(recipe).to_f64() })
     }
 
     /// The statistic of one group.
@@ -91,15 +113,31 @@ impl<'a> Estimates<'a> {
             (Recipe::Mean { .. }, [deviation, count]) => {
                 let ratio = self.ratio.ok_or_else(EngineError::after_the_charge)?;
                 let (sum, number) = (deviation.number(group)?, count.number(group)?);
-                let interval = Some(self.scaled(ratio.interval(sum, number)));
-                Ok(Estimate {
-                    steps: 0,
-                    value: ratio.value(sum, number) * self.step,
-                    list: Vec::new(),
-                    interval,
-                })
+                let interval = self.scaled(ratio.interval(sum, number));
+                Ok(Estimate::number(ratio.value(sum, number) * self.step, Some(interval)))
+            }
+            (Recipe::Moments { .. }, inputs) => {
+                let moments = self.moments.as_ref().ok_or_else(EngineError::after_the_charge)?;
+                let numbers =
+                    inputs.iter().map(|input| input.number(group)).collect::<Result<Vec<_>, _>>()?;
+                let found = moments.of(&numbers)?;
+                Ok(found.map_or_else(Estimate::nothing, |(value, ends)| Estimate::number(value, Some(ends))))
             }
             (Recipe::Quantiles { at, .. }, [nodes]) => self.quantiles(nodes, at, group),
+            (Recipe::Extreme { largest, .. }, [nodes]) => {
+                let (tree, numbers) = nodes.tree(group)?;
+                let found = tree.extreme(numbers, nodes.noise, *largest, self.beta)?;
+                let scaled = |found: Quantile| {
+                    Estimate::number(found.value * self.step, Some(self.scaled(found.interval)))
+                };
+                Ok(found.map_or_else(Estimate::nothing, scaled))
+            }
+            (Recipe::Buckets { cumulative, .. }, [nodes]) => {
+                let (tree, numbers) = nodes.tree(group)?;
+                let buckets = tree.buckets(numbers)?;
+                let list = if *cumulative { shares(&buckets) } else { buckets };
+                Ok(Estimate { list, ..Estimate::nothing() })
+            }
             _ => Err(EngineError::after_the_charge()),
         }
     }
@@ -110,12 +148,7 @@ impl<'a> Estimates<'a> {
     }
 
     fn quantiles(&self, nodes: &Noisy<'_>, at: &[f64], group: usize) -> Result<Estimate, EngineError> {
-        let tree = nodes.tree.ok_or_else(EngineError::after_the_charge)?;
-        let width = tree.nodes();
-        let of_group = nodes
-            .numbers
-            .get(group * width..(group + 1) * width)
-            .ok_or_else(EngineError::after_the_charge)?;
+        let (tree, of_group) = nodes.tree(group)?;
         let found = tree.quantiles(of_group, nodes.noise, at, self.beta)?;
         let list: Vec<f64> = found.iter().map(|quantile| quantile.value * self.step).collect();
         let one = match found.as_slice() {
@@ -130,7 +163,36 @@ impl<'a> Estimates<'a> {
     }
 }
 
-impl Noisy<'_> {
+impl Estimate {
+    fn number(value: f64, interval: Option<Interval>) -> Self {
+        Self { steps: 0, value, list: Vec::new(), interval }
+    }
+
+    /// What is said of nothing: NULL.
+    fn nothing() -> Self {
+        Self::number(f64::NAN, None)
+    }
+}
+
+/// Which share of all lies in each cell and those before it; nothing where there is nothing.
+fn shares(cells: &[f64]) -> Vec<f64> {
+    let whole: f64 = cells.iter().sum();
+    let share = |sum: &mut f64, cell: &f64| {
+        *sum += cell;
+        Some(*sum / whole)
+    };
+    if whole > 0.0 { cells.iter().scan(0.0, share).collect() } else { Vec::new() }
+}
+
+impl<'a> Noisy<'a> {
+    /// The tree of a histogram and its noisy nodes.
+    fn tree(&self, group: usize) -> Result<(&'a Tree, &'a [i128]), EngineError> {
+        let tree = self.tree.ok_or_else(EngineError::after_the_charge)?;
+        let width = tree.nodes();
+        let nodes = self.numbers.get(group * width..(group + 1) * width);
+        Ok((tree, nodes.ok_or_else(EngineError::after_the_charge)?))
+    }
+
     fn number(&self, group: usize) -> Result<i128, EngineError> {
         self.numbers.get(group).copied().ok_or_else(EngineError::after_the_charge)
     }
@@ -139,10 +201,12 @@ impl Noisy<'_> {
 /// The size of a step of a recipe's numbers.
 pub(crate) fn step(recipe: &Recipe) -> Rational {
     match recipe {
-        Recipe::Units => Rational::one(),
+        // Counts, and moments, which have steps of their own.
+        Recipe::Units | Recipe::Buckets { .. } | Recipe::Moments { .. } => Rational::one(),
         Recipe::Plain { step, .. }
         | Recipe::Sum { step, .. }
         | Recipe::Mean { step, .. }
-        | Recipe::Quantiles { step, .. } => step_size(*step),
+        | Recipe::Quantiles { step, .. }
+        | Recipe::Extreme { step, .. } => step_size(*step),
     }
 }

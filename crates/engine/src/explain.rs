@@ -5,8 +5,7 @@ use demur_plan::catalog::PrivacyUnit;
 use demur_plan::{Bounded, Keys, Recipe, Statistic, step_size};
 use demur_tally::Measure;
 
-use crate::estimate::{OUTSIDE, step};
-use crate::interval::reach;
+use crate::estimate::{self, OUTSIDE, step};
 use crate::quote::{Quote, Subject};
 
 /// What a quote says to people.
@@ -59,14 +58,21 @@ impl Quote {
         let unit = unit_of(bounded);
         let keys = match &bounded.keys {
             Keys::None => "none: one group".to_owned(),
-            Keys::Public(keys) => format!("public: {} groups, each answered", keys.len()),
+            Keys::Public(keys) => match self.total_groups() {
+                Some(all) => {
+                    format!("public: {} groups and their totals, {all} rows, each answered", keys.len())
+                }
+                None => format!("public: {} groups, each answered", keys.len()),
+            },
             Keys::Private => self.pricing.rule().map_or_else(String::new, |rule| rule.describe()),
         };
-        let items = self.subjects.iter().zip(self.pricing.noises()).map(|(subject, noise)| {
-            let (what, bounds) = self.describe(*subject);
-            let standard_deviation = noise.standard_deviation() * self.counted_step(*subject).to_f64();
+        let items = self.pricing.noises().iter().enumerate().map(|(index, noise)| {
+            let (what, bounds) = self.describe_item(index);
+            let step = self.counted_step(self.subjects[index]).to_f64();
+            let standard_deviation = noise.standard_deviation() * step;
             let noise = format!("{}, standard deviation {}", noise.kind(), short(standard_deviation));
-            ExplainedItem { what, bounds, sensitivity: self.sensitivity(*subject), noise, standard_deviation }
+            let sensitivity = self.item_sensitivity(index);
+            ExplainedItem { what, bounds, sensitivity, noise, standard_deviation }
         });
         let items = items.collect();
         let statistics =
@@ -82,7 +88,7 @@ impl Quote {
     }
 
     fn explain_statistic(&self, statistic: &Statistic) -> ExplainedStatistic {
-        let made_from = self.inputs(&statistic.recipe);
+        let made_from = self.inputs(&statistic.recipe, 0).into_iter().map(|input| input.index).collect();
         let error = self.error(statistic, OUTSIDE);
         let error_text = match error {
             Some(error) => format!("± {} with 95 % confidence", short(error)),
@@ -93,23 +99,49 @@ impl Quote {
 
     /// How far off a statistic is but for a chance of `beta`, where that does not depend on the data.
     pub(crate) fn error(&self, statistic: &Statistic, beta: f64) -> Option<f64> {
-        let inputs = self.inputs(&statistic.recipe);
-        let noise = |place: usize| inputs.get(place).map(|index| &self.pricing.noises()[*index]);
-        let reach = match &statistic.recipe {
-            Recipe::Units | Recipe::Plain { .. } => reach(&[(1.0, noise(0)?)], beta),
-            Recipe::Sum { centre, .. } => reach(&[(1.0, noise(0)?), (*centre as f64, noise(1)?)], beta),
-            Recipe::Mean { .. } | Recipe::Quantiles { .. } => return None,
+        let step = step(&statistic.recipe).to_f64();
+        let at = |set: usize| {
+            let inputs = self.inputs(&statistic.recipe, set);
+            if let (Recipe::Buckets { cumulative: false, .. }, [input]) =
+                (&statistic.recipe, inputs.as_slice())
+            {
+                return Some(self.trees[input.index].as_ref()?.cell_reach(input.noise.noise, beta));
+            }
+            let noisy: Vec<_> = inputs.into_iter().map(|input| input.noise).collect();
+            Some(estimate::error(&statistic.recipe, &noisy, beta).ok()?? * step)
         };
-        Some(reach.ok()? * step(&statistic.recipe).to_f64())
+        (0..self.laws.len()).map(at).try_fold(0.0, |most: f64, error| error.map(|error| most.max(error)))
+    }
+
+    /// What an item is, at which level, and what is enforced on each unit, in words.
+    pub(crate) fn describe_item(&self, index: usize) -> (String, String) {
+        let (what, bounds) = self.describe(self.subjects[index]);
+        match (&self.bounded.totals, self.levels[index]) {
+            (Some(totals), Some(level)) => (format!("{what}, {}", totals.describe(level)), bounds),
+            _ => (what, bounds),
+        }
+    }
+
+    /// How far an item can move, in words.
+    pub(crate) fn item_sensitivity(&self, index: usize) -> String {
+        let far = self.sensitivity(self.subjects[index]);
+        match &self.bounded.totals {
+            Some(_) if self.bounded.groups_moved() > 1 => format!("{far}, summed up"),
+            _ => far,
+        }
     }
 
     /// What a subject is, and what is enforced on each unit, in words.
     pub(crate) fn describe(&self, subject: Subject) -> (String, String) {
         let groups = self.bounded.groups_per_unit();
-        let within = |text: String| match self.bounded.spec.has_unit {
-            false => text,
-            true if groups == 1 => format!("{text}, in one group"),
-            true => format!("{text}, in at most {groups} groups"),
+        let within = |text: String| match (&self.bounded.rules.second, self.bounded.spec.has_unit) {
+            (Some(second), _) => {
+                let (column, rows) = (&second.column, second.max_rows_per_group);
+                format!("{text}; one `{column}` for at most {rows} rows; both in every group")
+            }
+            (None, false) => text,
+            (None, true) if groups == 1 => format!("{text}, in one group"),
+            (None, true) => format!("{text}, in at most {groups} groups"),
         };
         let Subject::Measure(index) = subject else {
             return ("number of units".to_owned(), within("a unit counts once".to_owned()));
@@ -118,9 +150,10 @@ impl Quote {
         let what = match &self.bounded.spec.measures[index] {
             Measure::Count { .. } => "count",
             Measure::Sum { .. } => "sum",
+            Measure::Deviation { .. } if self.is_product(index) => "sum of products of deviations",
             Measure::Deviation { centre: 0, .. } => "sum",
             Measure::Deviation { .. } => "sum of deviations",
-            Measure::Distinct { .. } => "number of distinct values",
+            Measure::Distinct { .. } | Measure::Matched { .. } => "number of distinct values",
             Measure::Histogram { .. } => "histogram",
         };
         let step = self.step(subject);
@@ -135,6 +168,9 @@ impl Quote {
                 format!("values from {} to {}, {}", shown(row.low), shown(row.high), rows(*most))
             }
             Measure::Distinct { most, .. } => format!("a unit brings at most {most} values"),
+            Measure::Matched { most, .. } => {
+                format!("a unit brings at most {most} values, as many different ones as can be")
+            }
             Measure::Histogram { row, most, cells, .. } => {
                 format!(
                     "values from {} to {} in {cells} cells, {}",
@@ -149,20 +185,21 @@ impl Quote {
 
     /// Which statistics a measure serves.
     fn asked_of(&self, index: usize) -> Vec<&str> {
-        let uses = |recipe: &Recipe| match recipe {
-            Recipe::Units => false,
-            Recipe::Plain { measure, .. } => *measure == index,
-            Recipe::Sum { deviation, count, .. } | Recipe::Mean { deviation, count, .. } => {
-                *deviation == index || *count == index
-            }
-            Recipe::Quantiles { histogram, .. } => *histogram == index,
-        };
         self.bounded
             .statistics
             .iter()
-            .filter(|statistic| uses(&statistic.recipe))
+            .filter(|statistic| statistic.recipe.measures().contains(&index))
             .map(|statistic| statistic.name.as_str())
             .collect()
+    }
+
+    /// Whether a measure adds up squares or products.
+    fn is_product(&self, index: usize) -> bool {
+        let adds = |statistic: &Statistic| match &statistic.recipe {
+            Recipe::Moments { products, .. } => products.iter().any(|product| product.measure == index),
+            _ => false,
+        };
+        self.bounded.statistics.iter().any(adds)
     }
 
     /// How large a step of a subject is.
@@ -171,7 +208,7 @@ impl Quote {
         match &self.bounded.spec.measures[index] {
             Measure::Sum { step, .. } | Measure::Deviation { step, .. } => step_size(*step),
             Measure::Histogram { step, .. } => step_size(*step),
-            Measure::Count { .. } | Measure::Distinct { .. } => Rational::one(),
+            Measure::Count { .. } | Measure::Distinct { .. } | Measure::Matched { .. } => Rational::one(),
         }
     }
 
@@ -225,7 +262,10 @@ fn short(number: f64) -> String {
 /// Whose privacy counts, in words.
 fn unit_of(bounded: &Bounded) -> String {
     let private: Vec<_> = bounded.private_tables().collect();
-    match private.as_slice() {
+    let second = bounded.rules.second.as_ref();
+    let second =
+        second.map_or_else(String::new, |second| format!(", and all rows with the same `{}`", second.column));
+    let first = match private.as_slice() {
         [table] => match &table.unit {
             PrivacyUnit::Column(column) => format!("all rows with the same `{column}`"),
             _ => "each row".to_owned(),
@@ -235,5 +275,6 @@ fn unit_of(bounded: &Bounded) -> String {
             format!("all that {} have about one of `{}`", names.join(" and "), first.people)
         }
         _ => "each row".to_owned(),
-    }
+    };
+    format!("{first}{second}")
 }

@@ -15,8 +15,10 @@
 //! s = k + u, |u| ≤ ½, and 1 − x ≤ e^(−x). For Gaussian noise it is tested, from the middle to where nothing is left. Sums of
 //! symmetric variables with one peak keep that order \[Birnbaum1948\].
 //!
-//! Pr\[|Y| > q\] has a formula for up to two Laplace terms, or one and a normal one. Where there are more, β is shared among groups
-//! of terms.
+//! *Formula.* The characteristic function of Laplace terms of scales b₁, …, b_k is ∏ 1/(1 + bⱼ²t²) = Σ wⱼ/(1 + bⱼ²t²) with
+//! wⱼ = ∏_{i≠j} bⱼ²/(bⱼ² − bᵢ²): that of one Laplace term, chosen with "probability" wⱼ. So Pr\[|Y| > q\] = Σ wⱼ·Pr\[|Yⱼ + N| > q\] with the normal
+//! term N. Scales that are nearly equal are first moved apart, upwards. Beyond six terms the smallest count as normal ones of their
+//! variance.
 //!
 //! **Ratios.** The true ratio r of sum S and count N satisfies |Ŝ − r·N̂| ≤ q(r) but for a chance of β, where q(r) belongs to the noise
 //! of S − r·N: so r is in the set of all that do \[Fieller1954\]. q grows by at most its value q∞ for N's noise alone per unit of r. If
@@ -101,17 +103,20 @@ impl Ratio {
         [low, centre, high]: [f64; 3],
         beta: f64,
     ) -> Result<Self, EngineError> {
-        let mut alone = Spread::default();
-        alone.add(1.0, count);
+        Self::of_spreads(&Spread::of(sum), &Spread::of(count), [low, centre, high], beta)
+    }
+
+    /// The same for sums and counts that were made of several noisy numbers.
+    pub(crate) fn of_spreads(
+        sum: &Spread,
+        count: &Spread,
+        [low, centre, high]: [f64; 3],
+        beta: f64,
+    ) -> Result<Self, EngineError> {
         let place = |i: usize| low - centre + (high - low) * i as f64 / PLACES as f64;
-        let at = |r: f64| {
-            let mut spread = Spread::default();
-            spread.add(1.0, sum);
-            spread.add(r, count);
-            Ok((r, spread.quantile(beta)?))
-        };
+        let at = |r: f64| Ok((r, Spread::sum(&[(1.0, sum), (r, count)]).quantile(beta)?));
         let reach = (0..=PLACES).map(place).map(at).collect::<Result<_, EngineError>>()?;
-        Ok(Self { centre, reach, count: alone.quantile(beta)? })
+        Ok(Self { centre, reach, count: count.quantile(beta)? })
     }
 
     /// The average, within its bounds.
@@ -152,16 +157,59 @@ impl Ratio {
     }
 }
 
-/// Y of the module text, and Σ|aⱼ|/2.
+/// Y of the module text, and Σ|aⱼ|/2: the law of a weighted sum of independent noises, from above.
 #[derive(Clone, Debug, Default)]
-struct Spread {
+pub(crate) struct Spread {
+    /// Largest first.
     scales: Vec<f64>,
     variance: f64,
     rounding: f64,
 }
 
+/// So many Laplace terms are told apart.
+const APART: usize = 6;
+/// Their scales differ by at least this factor, so that few digits cancel among the weights.
+const GAP: f64 = 1.01;
+
 impl Spread {
-    fn add(&mut self, factor: f64, noise: &Noise) {
+    /// The law of one noise.
+    pub(crate) fn of(noise: &Noise) -> Self {
+        let mut spread = Self::default();
+        spread.add(1.0, noise);
+        spread
+    }
+
+    /// The law of Σ aⱼ·Xⱼ for independent Xⱼ.
+    pub(crate) fn sum(terms: &[(f64, &Self)]) -> Self {
+        let mut sum = Self::default();
+        for (factor, term) in terms.iter().filter(|term| term.0 != 0.0) {
+            sum.rounding += factor.abs() * term.rounding;
+            sum.variance += factor * factor * term.variance;
+            sum.scales.extend(term.scales.iter().map(|scale| factor.abs() * scale));
+        }
+        sum.scales.sort_by(|a, b| b.total_cmp(a));
+        sum
+    }
+
+    /// The law of a weighted sum of many noises, rounded once, as if they were continuous.
+    pub(crate) fn blend(terms: &[(f64, &Noise)]) -> Self {
+        let mut blend = Self { rounding: 0.5, ..Self::default() };
+        let most = terms.iter().map(|(factor, _)| factor.abs()).fold(0.0, f64::max);
+        // Weights that are nothing but rounding.
+        for (factor, noise) in terms.iter().filter(|(factor, _)| factor.abs() > 1e-9 * most) {
+            match noise {
+                Noise::Gaussian { .. } => blend.variance += (factor * noise.standard_deviation()).powi(2),
+                _ => blend
+                    .scales
+                    .push(factor.abs() * noise.standard_deviation() * std::f64::consts::FRAC_1_SQRT_2),
+            }
+        }
+        blend.scales.sort_by(|a, b| b.total_cmp(a));
+        blend
+    }
+
+    /// Adds a term.
+    pub(crate) fn add(&mut self, factor: f64, noise: &Noise) {
         if factor == 0.0 {
             return;
         }
@@ -183,31 +231,45 @@ impl Spread {
     }
 
     /// By how much X is off, but for a chance of β.
-    fn quantile(&self, beta: f64) -> Result<f64, EngineError> {
+    pub(crate) fn quantile(&self, beta: f64) -> Result<f64, EngineError> {
         if !(beta > 0.0 && beta < 1.0) {
             let text = format!("the chance of a larger error must lie between 0 and 1, but it is {beta}");
             return Err(EngineError::new("engine.interval.beta", text));
         }
-        let deviation = self.variance.sqrt();
-        let reach = match self.scales.as_slice() {
+        let apart = self.scales.len().min(APART);
+        let small = self.scales[apart..].iter().map(|scale| 2.0 * scale * scale).sum::<f64>();
+        let deviation = (self.variance + small).sqrt();
+        let terms = weights(&self.scales[..apart]);
+        let size = deviation + terms.iter().map(|term| term.0).sum::<f64>();
+        let reach = match terms.as_slice() {
             [] if deviation == 0.0 => 0.0,
-            [] => least(beta, deviation, |q| normal(q / deviation)),
-            [b] if deviation == 0.0 => b * libm::log(1.0 / beta),
-            [b] => least(beta, deviation + b, |q| laplace_and_normal(q, *b, deviation)),
-            [a, b] if deviation == 0.0 => least(beta, a + b, |q| two_laplace(q, *a, *b)),
-            _ => self.shared(beta)?,
+            [] => least(beta, size, |q| normal(q / deviation)),
+            [(b, _)] if deviation == 0.0 => b * libm::log(1.0 / beta),
+            _ if deviation == 0.0 => {
+                least(beta, size, |q| terms.iter().map(|(b, weight)| weight * libm::exp(-q / b)).sum())
+            }
+            _ => least(beta, size, |q| {
+                terms.iter().map(|(b, weight)| weight * laplace_and_normal(q, *b, deviation)).sum()
+            }),
         };
         Ok(self.rounding + reach)
     }
+}
 
-    /// Two Laplace terms at a time, and the normal one, each with its part of β.
-    fn shared(&self, beta: f64) -> Result<f64, EngineError> {
-        let pairs = self.scales.chunks(2).map(|pair| Self { scales: pair.to_vec(), ..Self::default() });
-        let rest = Self { variance: self.variance, ..Self::default() };
-        let groups: Vec<_> = pairs.chain((self.variance > 0.0).then_some(rest)).collect();
-        let part = beta / groups.len() as f64;
-        groups.iter().map(|group| group.quantile(part)).sum()
+/// Scales, moved apart, with the weights of the module text.
+fn weights(scales: &[f64]) -> Vec<(f64, f64)> {
+    let mut apart: Vec<f64> = scales.to_vec();
+    for at in (0..apart.len().saturating_sub(1)).rev() {
+        apart[at] = apart[at].max(apart[at + 1] * GAP);
     }
+    let weight = |at: usize| {
+        let factor = |(other, scale): (usize, &f64)| {
+            // b²/(b² − c²), by the ratio of scales.
+            if other == at { 1.0 } else { 1.0 / (1.0 - (scale / apart[at]).powi(2)) }
+        };
+        apart.iter().enumerate().map(factor).product()
+    };
+    (0..apart.len()).map(|at| (apart[at], weight(at))).collect()
 }
 
 /// The scale of the continuous law that Z + U is more peaked than.
@@ -231,15 +293,6 @@ fn least(beta: f64, size: f64, tail: impl Fn(f64) -> f64) -> f64 {
 /// Pr[|N| > x].
 fn normal(x: f64) -> f64 {
     libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2)
-}
-
-/// Pr[|L + M| > q] for Laplace L, M of scales a ≥ b: (a²·e^(−q/a) − b²·e^(−q/b))/(a² − b²).
-fn two_laplace(q: f64, a: f64, b: f64) -> f64 {
-    if a - b < 1e-6 * a {
-        // Both of scale a: more than there is.
-        return libm::exp(-q / a) * (1.0 + q / (2.0 * a));
-    }
-    (a * a * libm::exp(-q / a) - b * b * libm::exp(-q / b)) / (a * a - b * b)
 }
 
 /// Pr[|L + N| > q] for Laplace L of scale b and normal N of deviation s.

@@ -19,13 +19,14 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use demur_plan::{After, Shown};
 use serde_json::{Number, Value};
 
+use crate::sql_type;
 use crate::table::{Cell, Heading, Table};
 
 /// How shown columns are named and typed.
 pub(crate) fn headings(after: &After) -> Vec<Heading> {
     let heading = |shown: &Shown| Heading {
         name: shown.name.clone(),
-        kind: sql_type(&shown.data_type),
+        kind: sql_type::name(&shown.data_type),
         interval: shown.interval.is_some(),
     };
     after.shown.iter().map(heading).collect()
@@ -148,7 +149,7 @@ pub(crate) fn plain_table(batches: &[RecordBatch]) -> Result<Table> {
         let schema = batch.schema();
         let heading = |field: &Arc<Field>| Heading {
             name: field.name().clone(),
-            kind: sql_type(field.data_type()),
+            kind: sql_type::name(field.data_type()),
             interval: false,
         };
         table.headings = schema.fields().iter().map(heading).collect();
@@ -159,6 +160,18 @@ pub(crate) fn plain_table(batches: &[RecordBatch]) -> Result<Table> {
         );
     }
     Ok(table)
+}
+
+/// The number of a text, unless it has more digits than a double keeps: then it stays a text.
+fn number(text: &str, data_type: &DataType) -> Option<Number> {
+    let number = serde_json::from_str::<Number>(text).ok().filter(|_| data_type.is_numeric())?;
+    match data_type {
+        DataType::Decimal128(_, scale) if number.is_f64() => {
+            let places = usize::try_from(*scale).ok()?;
+            (format!("{:.places$}", number.as_f64()?) == text).then_some(number)
+        }
+        _ => Some(number),
+    }
 }
 
 /// The values of a column.
@@ -179,25 +192,9 @@ fn json(array: &ArrayRef) -> Result<Vec<Value>> {
             DataType::List(_) => Value::Array(json(&array.as_list::<i32>().value(row))?),
             other => {
                 let text = formatter.value(row).try_to_string()?;
-                let number = other.is_numeric().then(|| serde_json::from_str::<Number>(&text).ok()).flatten();
-                number.map_or(Value::String(text), Value::Number)
+                number(&text, other).map_or(Value::String(text), Value::Number)
             }
         })
     };
     (0..array.len()).map(value).collect()
-}
-
-/// The type as SQL knows it.
-fn sql_type(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Boolean => "BOOLEAN".to_owned(),
-        DataType::Float32 | DataType::Float64 => "DOUBLE".to_owned(),
-        DataType::Decimal128(precision, scale) => format!("DECIMAL({precision}, {scale})"),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR".to_owned(),
-        DataType::Date32 | DataType::Date64 => "DATE".to_owned(),
-        DataType::Timestamp(..) => "TIMESTAMP".to_owned(),
-        DataType::List(field) => format!("{}[]", sql_type(field.data_type())),
-        other if other.is_integer() => "BIGINT".to_owned(),
-        other => other.to_string(),
-    }
 }

@@ -26,6 +26,7 @@ mod sealed {
     impl Sealed for crate::synth::Distances<'_> {}
     impl Sealed for crate::synth::Modelled<'_, '_> {}
     impl Sealed for crate::tallied::Tallied<'_> {}
+    impl Sealed for crate::batch::Together<'_> {}
 }
 
 /// Numbers in lattice steps, to be published a number of times.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use demur_core::Guarantee;
+use demur_core::{Delta, Guarantee};
 use demur_plan::Catalog;
 use demur_plan::catalog::{FILE, Table};
 
@@ -38,6 +38,11 @@ impl Project {
             EngineError::new("engine.project", format!("`{}` cannot be read: {error}", path.display()))
         })?;
         Ok(Self { folder: folder.to_owned(), catalog: Catalog::read(&text)? })
+    }
+
+    /// The δ of questions that name none.
+    pub(crate) fn delta(&self) -> Delta {
+        self.catalog.budget.delta.unwrap_or(Delta::ZERO)
     }
 
     /// A private table whose owner allows so much for one question.

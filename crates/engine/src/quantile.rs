@@ -15,13 +15,24 @@
 //! (the nearest that do), and the q-quantile is where they reach q of the whole, on a straight line within its cell.
 //!
 //! **Interval.** Let D(c) be (1 − q) times the number of values left of boundary c, less q times the number right of it. The
-//! q-quantile lies in cell c with D(c) ≤ 0 ≤ D(c + 1). The estimates of D have variance at most
-//! σ²·((1 − q)²·l + q²·r), where l and r nodes cover what is left and right of the boundary: that is an unbiased estimate, and ours is
-//! no worse. So cell c is ruled out if D̂(c) > k·sd(c) or D̂(c + 1) < −k·sd(c + 1); the true cell is, with probability at most β. For Gaussian
-//! noise k is the normal quantile. For Laplace noise it is that of one Laplace variable of this variance, if that is larger: sums
-//! of several have lighter tails. (Tested, not proved.)
+//! q-quantile lies in cell c with D(c) ≤ 0 ≤ D(c + 1), so cell c is ruled out if D̂(c) > k·sd(c) or D̂(c + 1) < −k·sd(c + 1); the true cell is, with
+//! probability at most β. D̂ is made of the sums that grow. For Gaussian noise k is the normal quantile. For Laplace noise it lies between that and
+//! the quantile of one Laplace variable, nearer to the first the more nodes a sum is made of. (That growing sums err no more, and the tails: tested, not proved.)
 //!
-//! **References.** \[Hay2010\].
+//! **Variance.** Least squares on the tree separates: weights w of cells that are constant on the nodes of level ℓ and add up to 0 in each node above are known with variance
+//! σ²·‖w‖²/λ_ℓ, λ_ℓ = 1 + b + … + b^(L−ℓ), because each level from ℓ on sees them, b^(L−j) times at level j, and none above does. What is constant everywhere is seen by all L levels. The variance of a
+//! weighted sum is that of its parts.
+//!
+//! **Extremes.** Who is the largest is one person, so nobody may learn it. What can be told is the largest boundary that is *surely reached*: the first from
+//! the left with no more values right of it than noise can hide, k·sd with one-sided k. With probability 1 − β some value lies at
+//! least as far, and the interval goes from there to the upper bound, since a single value further out would be hidden. Where even all values together could be noise
+//! nothing is said. The least value likewise, from the other side.
+//!
+//! **Cells that are shown.** A tree may have fewer cells than b^L; the others are empty. Fitted cells are replaced by the nearest that are not negative and have
+//! the same sum, and their running sums are rounded: so they are whole, not negative, and add up to the rounded whole. Shares are made of these.
+//! With n cells the shape is that of b = ⌈n^(1/L)⌉ with the least (b − 1)·L³, or (b − 1)·L²: for few cells one level.
+//!
+//! **References.** \[Hay2010\], \[Cornish1938\].
 
 use demur_core::Sensitivity;
 use demur_exact::Rational;
@@ -36,6 +47,8 @@ use crate::{EngineError, Preference};
 pub struct Tree {
     branching: usize,
     levels: u32,
+    /// How many of the b^L cells lie between the bounds.
+    used: usize,
     low: i64,
     high: i64,
 }
@@ -64,21 +77,45 @@ impl Tree {
     /// # Ok::<(), demur_engine::EngineError>(())
     /// ```
     pub fn new(low: i64, high: i64, noise: Preference) -> Result<Self, EngineError> {
-        if low >= high || low < -(1 << 62) || high > 1 << 62 {
-            let text = format!("quantiles need bounds that are apart, but these are {low} and {high}");
-            return Err(EngineError::new("engine.quantile.bounds", text));
-        }
+        check_bounds(low, high)?;
         let branching: u64 = if noise == Preference::Laplace { 16 } else { 4 };
         let wanted = high.abs_diff(low).saturating_add(1).min(MOST_CELLS);
         let mut levels = 1;
         while branching.pow(levels) < wanted {
             levels += 1;
         }
-        Ok(Self { branching: branching as usize, levels, low, high })
+        let used = branching.pow(levels) as usize;
+        Ok(Self { branching: branching as usize, levels, used, low, high })
     }
 
-    /// How many cells there are.
+    /// The tree with exactly so many cells, to be shown.
+    ///
+    /// ```
+    /// use demur_engine::{Preference, Tree};
+    /// let tree = Tree::of_cells(0, 99, 10, Preference::Laplace)?;
+    /// assert_eq!((tree.cells(), tree.levels()), (10, 1));
+    /// # Ok::<(), demur_engine::EngineError>(())
+    /// ```
+    pub fn of_cells(low: i64, high: i64, cells: u32, noise: Preference) -> Result<Self, EngineError> {
+        check_bounds(low, high)?;
+        let used = cells.max(1) as usize;
+        let power = if noise == Preference::Laplace { 3 } else { 2 };
+        let shape = |levels: u32| {
+            let enough = (1..).find(|b: &usize| b.saturating_pow(levels) >= used).unwrap_or(used);
+            let branching = enough.max(2);
+            ((branching - 1) * (levels as usize).pow(power), branching, levels)
+        };
+        let (_, branching, levels) = (1..=6).map(shape).min().unwrap_or((0, used.max(2), 1));
+        Ok(Self { branching, levels, used, low, high })
+    }
+
+    /// How many cells there are between the bounds.
     pub fn cells(&self) -> usize {
+        self.used
+    }
+
+    /// The cells of the lowest level, those beyond the bounds included.
+    fn leaves(&self) -> usize {
         self.branching.pow(self.levels)
     }
 
@@ -102,7 +139,9 @@ impl Tree {
     /// The nodes above these cells, level by level from the top, the cells themselves last.
     pub fn sums(&self, cells: &[i128]) -> Result<Vec<i128>, EngineError> {
         self.check(cells.len(), self.cells())?;
-        let mut levels = vec![cells.to_vec()];
+        let mut leaves = cells.to_vec();
+        leaves.resize(self.leaves(), 0);
+        let mut levels = vec![leaves];
         for _ in 1..self.levels {
             let below = levels.last().map_or(&[][..], Vec::as_slice);
             levels.push(below.chunks(self.branching).map(|nodes| nodes.iter().sum()).collect());
@@ -125,11 +164,65 @@ impl Tree {
         }
         let sums = running(&self.fitted(noisy));
         let growing = growing(&sums);
-        let reach = noise.standard_deviation() * deviations(noise, beta);
+        let reach = Reach::of(noise, beta);
         Ok(wanted
             .iter()
-            .map(|&q| Quantile { value: self.value(&growing, q), interval: self.interval(&sums, q, reach) })
+            .map(|&q| Quantile {
+                value: self.value(&growing, q),
+                interval: self.interval(&growing, q, &reach),
+            })
             .collect())
+    }
+
+    /// The largest or the least value that is surely reached, with the interval of the true one; `None` where there may be no values.
+    pub fn extreme(
+        &self,
+        noisy: &[i128],
+        noise: &Noise,
+        largest: bool,
+        beta: f64,
+    ) -> Result<Option<Quantile>, EngineError> {
+        self.check(noisy.len(), self.nodes())?;
+        if !(beta > 0.0 && beta < 0.5) {
+            let text = format!("the chance of a larger error lies between 0 and 1/2, but it is {beta}");
+            return Err(EngineError::new("engine.quantile.range", text));
+        }
+        let sums = running(&self.fitted(noisy));
+        let whole = sums.last().copied().unwrap_or(0.0);
+        let reach = Reach::of(noise, 2.0 * beta);
+        // Whether more values lie beyond boundary c than noise can hide.
+        let beyond = |c: usize| {
+            let (values, left, right) =
+                if largest { (whole - sums[c], 0.0, 1.0) } else { (sums[c], 1.0, 0.0) };
+            values > reach.of_sum(self.variance(c, left, right), 1.0)
+        };
+        let cells = self.cells();
+        let (low, high) = (self.low as f64, self.high as f64);
+        if largest {
+            let reached = (0..=cells).find(|&c| !beyond(c)).unwrap_or(cells);
+            let value = self.boundary(reached.saturating_sub(1) as f64).ceil();
+            return Ok((reached > 0).then_some(Quantile { value, interval: Interval { low: value, high } }));
+        }
+        let reached = (0..=cells).rev().find(|&c| !beyond(c)).unwrap_or(0);
+        // The last whole step below the next boundary.
+        let next = low + (high - low + 1.0) * (reached + 1).min(cells) as f64 / cells as f64;
+        let value = (next.ceil() - 1.0).clamp(low, high);
+        Ok((reached < cells).then_some(Quantile { value, interval: Interval { low, high: value } }))
+    }
+
+    /// How many values lie in each cell: whole, not negative, and adding up.
+    pub fn buckets(&self, noisy: &[i128]) -> Result<Vec<f64>, EngineError> {
+        self.check(noisy.len(), self.nodes())?;
+        let fitted = self.fitted(noisy);
+        let cells = not_negative(&fitted, fitted.iter().sum::<f64>().max(0.0));
+        let rounded: Vec<f64> = running(&cells).into_iter().map(f64::round).collect();
+        Ok(rounded.windows(2).map(|pair| pair[1] - pair[0]).collect())
+    }
+
+    /// By how much one cell is off at most, but for a chance of β.
+    pub fn cell_reach(&self, noise: &Noise, beta: f64) -> f64 {
+        // Fitting knows more than the cell alone.
+        Reach::of(noise, beta).alone()
     }
 
     /// About how far the rank of a median is off, before fitting: to compare trees that got different noise.
@@ -178,7 +271,9 @@ impl Tree {
                 children.iter_mut().for_each(|child| *child += more);
             }
         }
-        nodes.split_off(starts[self.levels as usize - 1])
+        let mut cells = nodes.split_off(starts[self.levels as usize - 1]);
+        cells.truncate(self.used);
+        cells
     }
 
     /// The value at boundary `c`, which may be a fraction.
@@ -200,42 +295,72 @@ impl Tree {
     }
 
     /// From the first cell that is not ruled out to the last.
-    fn interval(&self, sums: &[f64], q: f64, reach: f64) -> Interval {
-        let whole = sums.last().copied().unwrap_or(0.0);
-        let off = |c: usize| {
-            let [left, right] = self.cover(c);
-            (
-                (1.0 - q) * sums[c] - q * (whole - sums[c]),
-                reach * ((1.0 - q).powi(2) * left + q * q * right).sqrt(),
-            )
-        };
+    fn interval(&self, growing: &[f64], q: f64, reach: &Reach) -> Interval {
+        let whole = growing.last().copied().unwrap_or(0.0);
+        let distance = |c: usize| growing[c] - q * whole;
+        let sd = |c: usize| reach.of_sum(self.variance(c, 1.0 - q, -q), q.max(1.0 - q));
         let cells = self.cells();
-        // No boundary is covered by more nodes than this: most cells are ruled out without counting theirs.
+        // At most so many nodes cover what lies on one side of a boundary: cells further off need no closer look.
         let most = f64::from(self.levels) * (self.branching as f64 - 1.0) + 1.0;
-        let widest = reach * (((1.0 - q).powi(2) + q * q) * most).sqrt();
-        let distance = |c: usize| (1.0 - q) * sums[c] - q * (whole - sums[c]);
-        let may_be_after = |c: usize| distance(c) >= -widest && off(c).0 >= -off(c).1;
-        let may_be_before = |c: usize| distance(c) <= widest && off(c).0 <= off(c).1;
-        let first = (0..cells).find(|&c| may_be_after(c + 1)).unwrap_or(cells - 1);
-        let last = (0..cells).rev().find(|&c| may_be_before(c)).unwrap_or(0);
+        let widest = reach.alone() * (((1.0 - q).powi(2) + q * q) * most).sqrt();
+        let start = growing.partition_point(|sum| sum - q * whole < -widest).saturating_sub(1);
+        let end = growing.partition_point(|sum| sum - q * whole <= widest).min(cells);
+        let first = (start..cells).find(|&c| distance(c + 1) >= -sd(c + 1)).unwrap_or(cells - 1);
+        let last = (0..end).rev().find(|&c| distance(c) <= sd(c)).unwrap_or(0);
         Interval {
             low: self.boundary(first.min(last) as f64),
             high: self.boundary(first.max(last) as f64 + 1.0),
         }
     }
 
-    /// How many nodes cover what is left of a boundary, and what is right of it.
-    fn cover(&self, boundary: usize) -> [f64; 2] {
-        let digits = |mut rest: usize| {
-            let mut sum = 0;
-            for _ in 1..self.levels {
-                sum += rest % self.branching;
-                rest /= self.branching;
-            }
-            (sum + rest) as f64
-        };
-        [digits(boundary), digits(self.cells() - boundary)]
+    /// The variance of `left` times what lies left of a boundary plus `right` times what lies right of it, in variances of one node.
+    fn variance(&self, boundary: usize, left: f64, right: f64) -> f64 {
+        let mean =
+            |place: usize, size: usize| (left * place as f64 + right * (size - place) as f64) / size as f64;
+        // The node around the boundary: how many cells it has, and how many of them lie left.
+        let (mut size, mut place) = (self.leaves(), boundary);
+        // How often cells of the level are seen.
+        let mut seen = ((size - 1) / (self.branching - 1)) as f64;
+        let mut around = mean(place, size);
+        let mut variance = size as f64 * around * around / seen;
+        while size > 1 && place > 0 && place < size {
+            let part = size / self.branching;
+            let (whole, rest) = (place / part, place % part);
+            let mixed = if rest > 0 { mean(rest, part) } else { around };
+            let others = self.branching - whole - usize::from(rest > 0);
+            let apart = whole as f64 * (left - around).powi(2)
+                + others as f64 * (right - around).powi(2)
+                + (mixed - around).powi(2);
+            variance += part as f64 * apart / seen;
+            (size, place, around) = (part, rest, mixed);
+            seen = ((size - 1) / (self.branching - 1)) as f64;
+        }
+        variance
     }
+}
+
+fn check_bounds(low: i64, high: i64) -> Result<(), EngineError> {
+    if low >= high || low < -(1 << 62) || high > 1 << 62 {
+        let text = format!("quantiles need bounds that are apart, but these are {low} and {high}");
+        return Err(EngineError::new("engine.quantile.bounds", text));
+    }
+    Ok(())
+}
+
+/// The nearest numbers that are not negative and add up to `whole`: all are lowered by the same, and what falls below 0 is 0.
+pub(crate) fn not_negative(numbers: &[f64], whole: f64) -> Vec<f64> {
+    let mut largest: Vec<f64> = numbers.to_vec();
+    largest.sort_by(|a, b| b.total_cmp(a));
+    let (mut sum, mut lowered) = (0.0, 0.0);
+    for (count, number) in largest.iter().enumerate() {
+        sum += number;
+        let by = (sum - whole) / (count + 1) as f64;
+        if *number <= by && count > 0 {
+            break;
+        }
+        lowered = by;
+    }
+    numbers.iter().map(|number| (number - lowered).max(0.0)).collect()
 }
 
 /// The number as a double; small ones at once.
@@ -268,21 +393,47 @@ fn growing(sums: &[f64]) -> Vec<f64> {
     blocks.into_iter().flat_map(|(mean, count)| std::iter::repeat_n(mean.max(0.0), count)).collect()
 }
 
-/// How many standard deviations hold all but β.
-fn deviations(noise: &Noise, beta: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 40.0);
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if libm::erfc(middle * std::f64::consts::FRAC_1_SQRT_2) <= beta {
-            high = middle
-        } else {
-            low = middle
+/// How far sums of nodes reach but for β.
+struct Reach {
+    /// The deviation of one node.
+    deviation: f64,
+    /// The normal quantile.
+    normal: f64,
+    /// How much further one node's own law reaches, in its deviations.
+    further: f64,
+}
+
+impl Reach {
+    fn of(noise: &Noise, beta: f64) -> Self {
+        let (mut low, mut high) = (0.0, 40.0);
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            if libm::erfc(middle * std::f64::consts::FRAC_1_SQRT_2) <= beta {
+                high = middle
+            } else {
+                low = middle
+            }
         }
+        let further = match noise {
+            Noise::Gaussian { .. } => 0.0,
+            // Pr[|L| > q] = e^(−q/b), and the deviation is √2·b.
+            _ => (libm::log(1.0 / beta) * std::f64::consts::FRAC_1_SQRT_2 - high).max(0.0),
+        };
+        Self { deviation: noise.standard_deviation(), normal: high, further }
     }
-    match noise {
-        Noise::Gaussian { .. } => high,
-        // Pr[|L| > q] = e^(−q/b), and the deviation is √2·b.
-        _ => high.max(libm::log(1.0 / beta) * std::f64::consts::FRAC_1_SQRT_2),
+
+    /// Of one node.
+    fn alone(&self) -> f64 {
+        self.deviation * (self.normal + self.further)
+    }
+
+    /// Of a sum with this variance, in variances of one node, in which no node has a larger weight than `heaviest`.
+    ///
+    /// The fourth cumulant of a sum is Σ w⁴ times that of one, at most the heaviest w² times Σ w²; tails reach further in proportion to
+    /// it \[Cornish1938\].
+    fn of_sum(&self, variance: f64, heaviest: f64) -> f64 {
+        let alike = (heaviest * heaviest / variance).min(1.0);
+        self.deviation * variance.sqrt() * (self.normal + self.further * alike)
     }
 }
 

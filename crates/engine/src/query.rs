@@ -5,13 +5,13 @@ use demur_core::Delta;
 use demur_ledger::{BudgetName, Ledger, Location, Options};
 use demur_noise::Entropy;
 
+use crate::EngineError;
 use crate::backend::Backend;
 use crate::engine::{Answer, Engine};
 use crate::project::Project;
 use crate::quote::{Ask, Quote};
 use crate::table::Table;
 use crate::tallied::Tallied;
-use crate::{EngineError, Question};
 
 /// What the dataset of a scratch budget begins with.
 pub const SCRATCH: &str = "scratch: ";
@@ -37,8 +37,15 @@ impl Engine {
             let filter = filter_of(epsilon.exact(), *delta, filter.as_deref())?;
             let tables: Vec<_> = project.catalog.tables.values().filter(|table| !table.public).collect();
             let dataset: Vec<_> = tables.iter().map(|table| table.name.as_str()).collect();
-            let unit = tables.first().map_or("row", |table| table.unit_name());
-            ledger.create_budget(name, &dataset.join(", "), unit, filter, "opened as demur.toml says")?;
+            ledger.create_budget(
+                name,
+                &dataset.join(", "),
+                &units(project),
+                filter,
+                "opened as demur.toml says",
+            )?;
+        } else if let Some(budget) = ledger.book()?.budget(&name) {
+            promises(project, &budget.unit)?;
         }
         Self::of(ledger, location, options.software)
     }
@@ -51,7 +58,8 @@ impl Engine {
         quote: &Quote,
         backend: &dyn Backend,
     ) -> Result<Answer, EngineError> {
-        let question = self.question(project, ask, quote, backend)?;
+        let version = self.data_version(&quote.bounded.tables.iter().collect::<Vec<_>>(), backend)?;
+        let question = quote.question(project, ask, version);
         self.ask(&question, || {
             let tally =
                 backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
@@ -94,22 +102,37 @@ impl Engine {
         Ok(())
     }
 
-    fn question(
+    /// A name for the state of some tables, which can all be read.
+    pub(crate) fn data_version(
         &self,
-        project: &Project,
-        ask: &Ask,
-        quote: &Quote,
+        tables: &[&demur_plan::catalog::Table],
         backend: &dyn Backend,
-    ) -> Result<Question, EngineError> {
-        quote.bounded.tables.iter().try_for_each(|table| backend.check(table))?;
-        let versions = quote.bounded.tables.iter().map(|table| backend.version(table));
-        let version = self.fingerprint(&versions.collect::<Result<Vec<_>, _>>()?.join("\n"));
-        Ok(quote.question(project, ask, version))
+    ) -> Result<String, EngineError> {
+        tables.iter().try_for_each(|table| backend.check(table))?;
+        let versions = tables.iter().map(|table| backend.version(table));
+        Ok(self.fingerprint(&versions.collect::<Result<Vec<_>, _>>()?.join("\n")))
     }
 }
 
+/// Whose privacy the budget of a project is about.
+fn units(project: &Project) -> String {
+    let first = project.catalog.tables.values().find(|table| !table.public);
+    first.map_or_else(|| "row".to_owned(), |table| table.units())
+}
+
+/// A budget that was opened for one kind of units cannot promise anything to a second.
+fn promises(project: &Project, opened_for: &str) -> Result<(), EngineError> {
+    let two = project.catalog.tables.values().any(|table| table.second_unit.is_some());
+    if !two || opened_for == units(project) || opened_for.is_empty() {
+        return Ok(());
+    }
+    let text = format!("the budget was opened for `{opened_for}`, but demur.toml hides `{}`", units(project));
+    Err(EngineError::refused("engine.unit", text)
+        .hint("what was released before did not hide the second: open a budget under another name"))
+}
+
 /// A fresh secret for one reading: it decides which groups of a unit count.
-fn secret() -> Result<[u64; 2], EngineError> {
+pub(crate) fn secret() -> Result<[u64; 2], EngineError> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|_| EngineError::after_the_charge())?;
     let (low, high) = bytes.split_at(8);

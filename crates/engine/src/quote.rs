@@ -1,20 +1,22 @@
 //! [`Quote`]: a question, what will be done to answer it, and what that costs. Made without reading a row.
 
-use demur_core::{Delta, Epsilon, Guarantee};
+use demur_core::{Delta, Epsilon, Guarantee, Sensitivity};
 use demur_exact::Rational;
 use demur_plan::catalog::NoisePreference;
-use demur_plan::{Bounded, Keys as PlannedKeys, Recipe, Statistic};
+use demur_plan::{Bounded, KeySet, Keys as PlannedKeys, Recipe, Statistic};
 use demur_tally::Measure;
 
 use crate::EngineError;
 use crate::accuracy::Accuracy;
-use crate::estimate;
-use crate::interval::Ratio;
+use crate::estimate::{self, Noisy};
+use crate::interval::{Ratio, Spread};
 use crate::postprocess::Postprocess;
 use crate::pricing::{Item, Keys, Preference, Pricing, Wish};
 use crate::project::Project;
 use crate::quantile::Tree;
 use crate::question::{Question, Term};
+use crate::table::Heading;
+use crate::totals;
 
 /// What is asked, as it was typed.
 #[derive(Clone, Debug, Default)]
@@ -45,10 +47,24 @@ pub struct Quote {
     pub pricing: Pricing,
     /// For each item of the pricing, what it is the noise of.
     pub(crate) subjects: Vec<Subject>,
+    /// For each item, the level it is measured at, where totals are asked for.
+    pub(crate) levels: Vec<Option<KeySet>>,
     /// For each item, the tree of its histogram, if it is one.
     pub(crate) trees: Vec<Option<Tree>>,
-    /// For each width of intervals and each statistic, how its averages are estimated, if it is one.
-    pub(crate) ratios: Vec<Vec<Option<Ratio>>>,
+    /// For each grouping that is shown and each item, the law of its numbers, for intervals.
+    pub(crate) laws: Vec<Vec<Spread>>,
+    /// For each width of intervals, each grouping and each statistic, how its averages are estimated, if it is one.
+    pub(crate) ratios: Vec<Vec<Vec<Option<Ratio>>>>,
+}
+
+/// An item that a statistic is made from, at one grouping.
+pub(crate) struct Input<'a> {
+    /// Which item's noise it has.
+    pub(crate) index: usize,
+    /// With which item its numbers stand.
+    pub(crate) numbers: usize,
+    /// Its noise, without numbers.
+    pub(crate) noise: Noisy<'a>,
 }
 
 /// What an item of a pricing is.
@@ -60,29 +76,76 @@ pub(crate) enum Subject {
     Measure(usize),
 }
 
-impl Quote {
-    /// Plans and prices a question.
-    pub fn make(project: &Project, ask: &Ask) -> Result<Self, EngineError> {
+/// A planned question, and what it says of its price.
+pub(crate) struct Wanted {
+    bounded: Bounded,
+    price: Price,
+    delta: Option<Delta>,
+    noise: Option<NoisePreference>,
+}
+
+/// What a question may cost.
+enum Price {
+    Epsilon(Epsilon),
+    /// The least that makes answers so close.
+    Error(Accuracy),
+    /// It does not say.
+    Open,
+}
+
+impl Wanted {
+    /// Plans a question; what it says itself goes before what is said beside it.
+    pub(crate) fn read(project: &Project, ask: &Ask) -> Result<Self, EngineError> {
         let bounded = demur_plan::plan(&project.catalog, &ask.sql)?;
-        let delta = delta(project, ask, &bounded)?;
-        let quote = match (&ask.error, epsilon(ask, &bounded)?) {
-            (None, Some(epsilon)) => Self::price(&bounded, Guarantee::new(epsilon, delta), ask.noise)?,
-            (Some(error), None) => {
-                let at = |epsilon| Self::price(&bounded, Guarantee::new(epsilon, delta), ask.noise);
-                error.parse::<Accuracy>()?.least(at)?
-            }
-            (None, None) => {
-                let text = "the question does not say what it may cost";
-                return Err(EngineError::new("engine.guarantee", text).hint(
-                    "write --epsilon 0.5, or --error 50@95%, or OPTIONS(epsilon = 0.5) after SELECT WITH DIFFERENTIAL_PRIVACY",
-                ));
-            }
+        let options = &bounded.options;
+        let error = options.max_error.as_ref().or(ask.error.as_ref());
+        let price = match (error, options.epsilon.as_ref().or(ask.epsilon.as_ref())) {
+            (None, Some(text)) => Price::Epsilon(epsilon(text)?),
+            (Some(text), None) => Price::Error(text.parse()?),
+            (None, None) => Price::Open,
             (Some(_), Some(_)) => {
                 let text = "the question says both what it may cost and how far off it may be";
                 return Err(EngineError::new("engine.guarantee", text)
                     .hint("leave out ε: the least that suffices is found, and shown by `demur explain`"));
             }
         };
+        let named = options.delta.as_ref().or(ask.delta.as_ref());
+        let delta = named.map(|text| delta(text)).transpose()?;
+        let noise = options.noise.or(ask.noise);
+        Ok(Self { bounded, price, delta, noise })
+    }
+
+    /// Whether it does not say what it may cost.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.price, Price::Open)
+    }
+
+    /// Prices it: with this ε and this δ where it names none, and this noise.
+    pub(crate) fn price(
+        &self,
+        open: Epsilon,
+        delta: Delta,
+        noise: Option<NoisePreference>,
+    ) -> Result<Quote, EngineError> {
+        let delta = self.delta.unwrap_or(delta);
+        let noise = self.noise.or(noise);
+        let at = |epsilon| Quote::price(&self.bounded, Guarantee::new(epsilon, delta), noise);
+        match self.price {
+            Price::Epsilon(epsilon) => at(epsilon),
+            Price::Error(accuracy) => accuracy.least(at),
+            Price::Open => at(open),
+        }
+    }
+}
+
+impl Quote {
+    /// Plans and prices a question.
+    pub fn make(project: &Project, ask: &Ask) -> Result<Self, EngineError> {
+        let wanted = Wanted::read(project, ask)?;
+        if wanted.is_open() {
+            return Err(unpriced("the question does not say what it may cost"));
+        }
+        let quote = wanted.price(Epsilon::ZERO, project.delta(), None)?;
         quote.is_within(project)?;
         Ok(quote)
     }
@@ -93,41 +156,75 @@ impl Quote {
         guarantee: Guarantee,
         noise: Option<NoisePreference>,
     ) -> Result<Self, EngineError> {
-        let mut bounded = bounded.clone();
-        let preference = match bounded.options.noise.or(noise).unwrap_or(bounded.noise) {
+        let preference = match noise.unwrap_or(bounded.noise) {
             NoisePreference::Any => Preference::Any,
             NoisePreference::Laplace => Preference::Laplace,
             NoisePreference::Gaussian => Preference::Gaussian,
         };
+        if bounded.totals.is_none() || guarantee.is_pure() || preference != Preference::Any {
+            return Self::price_with(bounded, guarantee, preference);
+        }
+        // Which levels are worth their price depends on the noise.
+        let both = [Preference::Laplace, Preference::Gaussian];
+        let [laplace, gaussian] = both.map(|noise| Self::price_with(bounded, guarantee, noise));
+        match (laplace, gaussian) {
+            (Ok(laplace), Ok(gaussian)) if gaussian.total_cost() < laplace.total_cost() => Ok(gaussian),
+            (Err(_), gaussian) => gaussian,
+            (laplace, _) => laplace,
+        }
+    }
+
+    fn price_with(
+        bounded: &Bounded,
+        guarantee: Guarantee,
+        preference: Preference,
+    ) -> Result<Self, EngineError> {
+        let mut bounded = bounded.clone();
         let shape = if guarantee.is_pure() { Preference::Laplace } else { preference };
-        let Items { subjects, items, trees } = items(&mut bounded, shape)?;
+        let Items { subjects, levels, items, trees } = items(&mut bounded, shape)?;
         let keys = match bounded.keys {
             PlannedKeys::Private => {
                 let reuse = subjects.iter().position(|subject| *subject == Subject::Units);
-                Some(Keys { moved: bounded.groups_moved(), reuse })
+                // With totals, keys of every length are chosen, by numbers of their own.
+                let (lengths, reuse) =
+                    bounded.totals.as_ref().map_or((1, reuse), |totals| (totals.names.len() as u64, None));
+                Some(Keys { moved: bounded.groups_moved() * lengths, reuse })
             }
             _ => None,
         };
         let pricing = Wish { items, keys, guarantee, preference }.price()?;
-        let mut quote = Self { bounded, guarantee, pricing, subjects, trees, ratios: Vec::new() };
-        quote.afterwards()?;
-        let ratio = |statistic: &Statistic, width: usize| {
-            let noises: Vec<_> = quote
-                .inputs(&statistic.recipe)
-                .into_iter()
-                .map(|index| &quote.pricing.noises()[index])
-                .collect();
-            estimate::ratio(&statistic.recipe, &noises, estimate::outside(width))
+        let mut quote = Self {
+            bounded,
+            guarantee,
+            pricing,
+            subjects,
+            levels,
+            trees,
+            laws: Vec::new(),
+            ratios: Vec::new(),
         };
-        let ratios = (0..quote.bounded.after.widths)
-            .map(|width| quote.bounded.statistics.iter().map(|statistic| ratio(statistic, width)).collect())
-            .collect::<Result<_, _>>()?;
+        quote.afterwards()?;
+        quote.laws = quote.all_laws()?;
+        let ratio = |statistic: &Statistic, set: usize, width: usize| {
+            let inputs = quote.inputs(&statistic.recipe, set);
+            let laws: Vec<_> = inputs.iter().map(|input| input.noise.law).collect();
+            estimate::ratio(&statistic.recipe, &laws, estimate::outside(width))
+        };
+        let mut ratios = Vec::new();
+        for width in 0..quote.bounded.after.widths {
+            let mut of_width = Vec::new();
+            for set in 0..quote.laws.len() {
+                let of_set = quote.bounded.statistics.iter().map(|statistic| ratio(statistic, set, width));
+                of_width.push(of_set.collect::<Result<Vec<_>, _>>()?);
+            }
+            ratios.push(of_width);
+        }
         quote.ratios = ratios;
         Ok(quote)
     }
 
     /// Refuses what costs more than one question may.
-    fn is_within(&self, project: &Project) -> Result<(), EngineError> {
+    pub(crate) fn is_within(&self, project: &Project) -> Result<(), EngineError> {
         let asked = self.guarantee.epsilon;
         match project.catalog.budget.most_per_question {
             Some(most) if asked > most => {
@@ -140,6 +237,13 @@ impl Quote {
         }
     }
 
+    /// Σ ln of the errors of all that is published, by which noise is compared.
+    pub(crate) fn noise_level(&self) -> f64 {
+        let noises = self.pricing.noises().iter().map(|noise| libm::log(noise.standard_deviation()));
+        let keys = self.pricing.rule().map_or(0.0, |rule| libm::log(rule.half_point() as f64));
+        noises.sum::<f64>() + keys
+    }
+
     /// What will be done with noisy answers.
     pub(crate) fn afterwards(&self) -> Result<Postprocess<'_>, EngineError> {
         // Depends on the query alone, so its words may be told.
@@ -147,20 +251,39 @@ impl Quote {
             .map_err(|error| EngineError::new("engine.afterwards", error.strip_backtrace()))
     }
 
-    /// Which items a recipe is made from.
-    pub(crate) fn inputs(&self, recipe: &Recipe) -> Vec<usize> {
-        let subjects = match *recipe {
+    /// Which items a recipe is made from, at one of the groupings that are shown.
+    pub(crate) fn inputs(&self, recipe: &Recipe, set: usize) -> Vec<Input<'_>> {
+        let subjects: Vec<_> = match recipe {
             Recipe::Units => vec![Subject::Units],
-            Recipe::Plain { measure, .. } => vec![Subject::Measure(measure)],
-            Recipe::Sum { deviation, count, .. } | Recipe::Mean { deviation, count, .. } => {
-                vec![Subject::Measure(deviation), Subject::Measure(count)]
-            }
-            Recipe::Quantiles { histogram, .. } => vec![Subject::Measure(histogram)],
+            made => made.measures().into_iter().map(Subject::Measure).collect(),
         };
-        subjects
-            .iter()
-            .filter_map(|subject| self.subjects.iter().position(|found| found == subject))
-            .collect()
+        let shown = self.bounded.totals.as_ref().map(|totals| totals.sets[set]);
+        let input = |subject: &Subject| {
+            let numbers = self.subjects.iter().position(|found| found == subject)?;
+            let own = (0..self.subjects.len())
+                .find(|&item| self.subjects[item] == *subject && self.levels[item] == shown);
+            let index = own.unwrap_or(numbers);
+            let noise = Noisy {
+                numbers: &[],
+                noise: &self.pricing.noises()[index],
+                law: &self.laws[set][numbers],
+                blended: shown.is_some(),
+                tree: None,
+            };
+            Some(Input { index, numbers, noise })
+        };
+        subjects.iter().filter_map(input).collect()
+    }
+
+    /// The items of a subject, with the level each is measured at.
+    pub(crate) fn items_of(&self, subject: Subject) -> Vec<(usize, KeySet)> {
+        let levels = self.levels.iter().enumerate().filter(|(item, _)| self.subjects[*item] == subject);
+        levels.filter_map(|(item, level)| level.map(|level| (item, level))).collect()
+    }
+
+    /// The columns the answer will have.
+    pub fn headings(&self) -> Vec<Heading> {
+        crate::postprocess::headings(&self.bounded.after)
     }
 
     /// The question for the ledger and the certificate.
@@ -173,14 +296,14 @@ impl Quote {
             text: self.text(),
             adjacency: self.bounded.adjacency(),
             terms: self.terms(),
-            columns: crate::postprocess::headings(&self.bounded.after),
+            columns: self.headings(),
         }
     }
 
     /// The question in one spelling, with everything that decides its answer.
     fn text(&self) -> String {
         let (epsilon, delta) = (self.guarantee.epsilon.value(), self.guarantee.delta.value());
-        let bounds: Vec<_> = self.subjects.iter().map(|subject| self.describe(*subject)).collect();
+        let bounds: Vec<_> = (0..self.subjects.len()).map(|item| self.describe_item(item)).collect();
         let bounds: Vec<_> = bounds.iter().map(|(what, bounds)| format!("{what}: {bounds}")).collect();
         format!(
             "{} -- for (ε = {epsilon}, δ = {delta}); {}; {}",
@@ -198,8 +321,8 @@ impl Quote {
             if Some(index) == reused {
                 continue;
             }
-            let (what, bounds) = self.describe(self.subjects[index]);
-            let sensitivity = self.sensitivity(self.subjects[index]);
+            let (what, bounds) = self.describe_item(index);
+            let sensitivity = self.item_sensitivity(index);
             terms.push(Term { what, bounds: Some(bounds), sensitivity, mechanism: noise.loss(), count: 1 });
         }
         if let Some(rule) = rule {
@@ -226,60 +349,124 @@ fn wrong(error: demur_core::Error) -> EngineError {
     EngineError::new("engine.guarantee", error.to_string())
 }
 
-/// The ε that the question names itself, or else the flags.
-fn epsilon(ask: &Ask, bounded: &Bounded) -> Result<Option<Epsilon>, EngineError> {
-    let Some(text) = bounded.options.epsilon.as_ref().or(ask.epsilon.as_ref()) else { return Ok(None) };
+/// An ε that was typed.
+pub(crate) fn epsilon(text: &str) -> Result<Epsilon, EngineError> {
     let epsilon = Epsilon::new(number(text, "ε")?).map_err(wrong)?;
     if epsilon == Epsilon::ZERO {
         let text = "ε = 0 allows no answer at all; ask for a little more";
         return Err(EngineError::new("engine.guarantee", text));
     }
-    Ok(Some(epsilon))
+    Ok(epsilon)
 }
 
-/// The δ that the question names itself, or else the flags, or else the catalog.
-fn delta(project: &Project, ask: &Ask, bounded: &Bounded) -> Result<Delta, EngineError> {
-    match bounded.options.delta.as_ref().or(ask.delta.as_ref()) {
-        Some(text) => match number(text, "δ")? {
-            0.0 => Ok(Delta::ZERO),
-            delta => Delta::new(delta).map_err(wrong),
-        },
-        None => Ok(project.catalog.budget.delta.unwrap_or(Delta::ZERO)),
+/// A δ that was typed.
+pub(crate) fn delta(text: &str) -> Result<Delta, EngineError> {
+    match number(text, "δ")? {
+        0.0 => Ok(Delta::ZERO),
+        delta => Delta::new(delta).map_err(wrong),
     }
 }
 
+/// What is said of a question without a price.
+pub(crate) fn unpriced(text: &str) -> EngineError {
+    EngineError::new("engine.guarantee", text).hint(
+        "write --epsilon 0.5, or --error 50@95%, or OPTIONS(epsilon = 0.5) after SELECT WITH DIFFERENTIAL_PRIVACY",
+    )
+}
+
 /// What is published, and what each is.
+#[derive(Default)]
 struct Items {
     subjects: Vec<Subject>,
+    levels: Vec<Option<KeySet>>,
     items: Vec<Item>,
     trees: Vec<Option<Tree>>,
+}
+
+impl Items {
+    fn add(&mut self, subject: Subject, level: Option<KeySet>, item: Item, tree: Option<Tree>) {
+        self.subjects.push(subject);
+        self.levels.push(level);
+        self.items.push(item);
+        self.trees.push(tree);
+    }
 }
 
 /// The items of a question; the cells of its histograms become those of trees.
 fn items(bounded: &mut Bounded, shape: Preference) -> Result<Items, EngineError> {
     let groups = bounded.groups_moved();
-    let mut all = Items { subjects: Vec::new(), items: Vec::new(), trees: Vec::new() };
-    let mut add = |subject, item, tree| {
-        all.subjects.push(subject);
-        all.items.push(item);
-        all.trees.push(tree);
-    };
+    let mut all = Items::default();
+    let mut subjects = Vec::new();
     if bounded.statistics.iter().any(|statistic| statistic.recipe == Recipe::Units) {
-        let one = demur_core::Sensitivity::scalar(Rational::one())?;
-        add(Subject::Units, Item::new("number of units", groups, one), None);
+        subjects.push(Subject::Units);
     }
-    for index in 0..bounded.spec.measures.len() {
-        let what = format!("measure {index}");
-        if let Measure::Histogram { row, cells, most, .. } = &mut bounded.spec.measures[index] {
-            let tree = Tree::new(row.low, row.high, shape)?;
-            *cells = u32::try_from(tree.cells())
-                .map_err(|_| EngineError::new("engine.quantile", "a histogram has too many cells"))?;
-            let item = tree.item(what, groups, *most)?;
-            add(Subject::Measure(index), item, Some(tree));
-        } else {
-            let sensitivity = bounded.sensitivity(&bounded.spec.measures[index])?;
-            add(Subject::Measure(index), Item::new(what, groups, sensitivity), None);
+    subjects.extend((0..bounded.spec.measures.len()).map(Subject::Measure));
+    let shown: Vec<usize> = bounded.statistics.iter().filter_map(shown_cells).collect();
+    for subject in subjects {
+        let tree = match subject {
+            Subject::Measure(index) => {
+                tree(&mut bounded.spec.measures[index], shown.contains(&index), shape)?
+            }
+            Subject::Units => None,
+        };
+        let item = match (tree, subject) {
+            (_, Subject::Units) => {
+                Item::new("number of units", groups, Sensitivity::scalar(Rational::one())?)
+            }
+            (Some(tree), Subject::Measure(index)) => {
+                tree.item(format!("measure {index}"), groups, most(&bounded.spec.measures[index]))?
+            }
+            (None, Subject::Measure(index)) => {
+                let sensitivity = bounded.sensitivity(&bounded.spec.measures[index])?;
+                Item::new(format!("measure {index}"), groups, sensitivity)
+            }
+        };
+        let Some(totals) = &bounded.totals else {
+            all.add(subject, None, item, tree);
+            continue;
+        };
+        for level in totals::plan::measured(bounded, totals, shape, tree.is_some()) {
+            let item = match totals::plan::parts(totals, level) {
+                1 => item.clone(),
+                parts => {
+                    let sensitivity = bounded.level_sensitivity(&item.sensitivity, parts)?;
+                    Item { groups: sides(bounded), sensitivity, ..item.clone() }
+                }
+            };
+            all.add(subject, Some(level), item, tree);
         }
     }
     Ok(all)
+}
+
+/// A unit that is replaced goes and comes.
+fn sides(bounded: &Bounded) -> u64 {
+    bounded.groups_moved() / bounded.groups_per_unit()
+}
+
+/// The tree of a histogram, whose cells then are the tree's.
+fn tree(measure: &mut Measure, shown: bool, shape: Preference) -> Result<Option<Tree>, EngineError> {
+    let Measure::Histogram { row, cells, .. } = measure else { return Ok(None) };
+    let tree = match shown {
+        true => Tree::of_cells(row.low, row.high, *cells, shape)?,
+        false => Tree::new(row.low, row.high, shape)?,
+    };
+    *cells = u32::try_from(tree.cells())
+        .map_err(|_| EngineError::new("engine.quantile", "a histogram has too many cells"))?;
+    Ok(Some(tree))
+}
+
+fn most(measure: &Measure) -> u64 {
+    match measure {
+        Measure::Histogram { most, .. } => *most,
+        _ => 1,
+    }
+}
+
+/// The histogram of a statistic that shows its cells.
+fn shown_cells(statistic: &Statistic) -> Option<usize> {
+    match statistic.recipe {
+        Recipe::Buckets { histogram, .. } => Some(histogram),
+        _ => None,
+    }
 }

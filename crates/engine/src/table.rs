@@ -63,25 +63,60 @@ impl Table {
         Ok(Self { headings: headings.to_vec(), rows: rows.collect::<Result<_, _>>()? })
     }
 
-    /// The texts a certificate stores.
-    pub(crate) fn texts(&self) -> Vec<String> {
-        let mut texts = Vec::new();
-        for row in &self.rows {
-            for (cell, heading) in row.iter().zip(&self.headings) {
-                texts.push(cell.value.to_string());
-                if heading.interval {
-                    let end = |pick: fn((f64, f64)) -> f64| {
-                        cell.interval.map_or(Value::Null, |ends| Value::from(pick(ends)))
-                    };
-                    texts.push(end(|ends| ends.0).to_string());
-                    texts.push(end(|ends| ends.1).to_string());
+    /// The names of all columns as programs read them: an interval has columns of its own after its answer.
+    ///
+    /// No two are the same, whatever the query calls its columns.
+    pub fn names(&self) -> Vec<String> {
+        let taken = |name: &str| self.headings.iter().any(|heading| heading.name == name);
+        let mut names: Vec<String> = Vec::new();
+        for heading in &self.headings {
+            names.push(heading.name.clone());
+            for side in ["low", "high"].iter().filter(|_| heading.interval) {
+                let mut name = format!("{}_{side}", heading.name);
+                while taken(&name) || names.contains(&name) {
+                    name.push('_');
                 }
+                names.push(name);
             }
         }
-        texts
+        names
+    }
+
+    /// The values of a row, in the order of [`names`](Self::names).
+    pub fn values(&self, row: &[Cell]) -> Vec<Value> {
+        let mut values = Vec::new();
+        for (cell, heading) in row.iter().zip(&self.headings) {
+            values.push(cell.value.clone());
+            if heading.interval {
+                let end = |end: Option<f64>| end.map_or(Value::Null, Value::from);
+                values.push(end(cell.interval.map(|ends| ends.0)));
+                values.push(end(cell.interval.map(|ends| ends.1)));
+            }
+        }
+        values
+    }
+
+    /// The texts a certificate stores.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let texts = |row: &Vec<Cell>| self.values(row).into_iter().map(|value| value.to_string());
+        self.rows.iter().flat_map(texts).collect()
     }
 }
 
 fn width(heading: &Heading) -> usize {
     if heading.interval { 3 } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_columns_have_the_same_name() {
+        let heading =
+            |name: &str, interval| Heading { name: name.to_owned(), kind: "BIGINT".to_owned(), interval };
+        let headings = vec![heading("n", true), heading("n_low", true), heading("n_low_", false)];
+        let names = Table { headings, rows: Vec::new() }.names();
+        assert_eq!(names, ["n", "n_low__", "n_high", "n_low", "n_low_low", "n_low_high", "n_low_"]);
+    }
 }

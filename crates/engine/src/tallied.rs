@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, Decimal128Array, Float64Array, Float64Builder, Int64Array, ListBuilder, UInt32Array,
-    new_empty_array,
+    ArrayRef, Decimal128Array, Float64Array, Float64Builder, Int64Array, Int64Builder, ListBuilder,
+    UInt32Array, new_empty_array,
 };
 use datafusion::arrow::compute::{cast, take};
 use datafusion::arrow::datatypes::DataType;
@@ -20,9 +20,10 @@ use demur_tally::Tally;
 
 use crate::EngineError;
 use crate::estimate::{Estimate, Estimates, Noisy, outside};
-use crate::interval::{Interval, Ratio};
+use crate::interval::Interval;
 use crate::postprocess::Postprocess;
 use crate::private::Private;
+use crate::quantile::Tree;
 use crate::quote::{Quote, Subject};
 use crate::table::Table;
 
@@ -44,11 +45,13 @@ impl Private for Tallied<'_> {
 }
 
 /// The groups that are shown.
-struct Shown {
-    /// Where each is in the tally; `None` for a public key without rows.
-    groups: Vec<Option<usize>>,
-    /// For each subject its noisy numbers, group by group.
-    noisy: Vec<Vec<i128>>,
+pub(crate) struct Shown {
+    /// Their keys, column by column.
+    pub(crate) keys: Vec<ArrayRef>,
+    /// How many there are of each grouping; without totals there is one.
+    pub(crate) groups: Vec<usize>,
+    /// For each item its noisy numbers, group by group.
+    pub(crate) noisy: Vec<Vec<i128>>,
 }
 
 impl Tallied<'_> {
@@ -58,13 +61,16 @@ impl Tallied<'_> {
         afterwards: &Postprocess<'_>,
         entropy: &mut Entropy,
     ) -> Result<Table, EngineError> {
-        let shown = self.add_noise(entropy)?;
-        let mut columns = self.keys(&shown)?;
+        let shown = match &self.quote.bounded.totals {
+            Some(totals) => self.add_up(totals, entropy)?,
+            None => self.add_noise(entropy)?,
+        };
+        let mut columns = shown.keys.clone();
         let mut all_ends = Vec::new();
-        for (width, ratios) in self.quote.ratios.iter().enumerate() {
+        for width in 0..self.quote.bounded.after.widths {
             let mut ends = [Vec::new(), Vec::new()];
-            for (statistic, ratio) in self.quote.bounded.statistics.iter().zip(ratios) {
-                let (values, low, high) = self.statistic(statistic, ratio.as_ref(), width, &shown)?;
+            for (index, statistic) in self.quote.bounded.statistics.iter().enumerate() {
+                let (values, low, high) = self.statistic(index, statistic, width, &shown)?;
                 if width == 0 {
                     columns.push(values);
                 }
@@ -81,7 +87,8 @@ impl Tallied<'_> {
     fn add_noise(&self, entropy: &mut Entropy) -> Result<Shown, EngineError> {
         let pricing = &self.quote.pricing;
         let mut noisy = vec![Vec::new(); self.quote.subjects.len()];
-        let groups = match &self.quote.bounded.keys {
+        // Where each group is in the tally; `None` for a public key without rows.
+        let groups: Vec<Option<usize>> = match &self.quote.bounded.keys {
             Keys::None => vec![(!self.tally.units.is_empty()).then_some(0)],
             Keys::Public(keys) => self.places(keys)?,
             Keys::Private => {
@@ -105,7 +112,7 @@ impl Tallied<'_> {
         for (index, numbers) in noisy.iter_mut().enumerate().filter(|(index, _)| Some(*index) != reused) {
             *numbers = self.noisy(index, &groups, entropy)?;
         }
-        Ok(Shown { groups, noisy })
+        Ok(Shown { keys: self.keys(&groups)?, groups: vec![groups.len()], noisy })
     }
 
     /// The noisy numbers of a subject for these groups.
@@ -134,16 +141,21 @@ impl Tallied<'_> {
                 }
             }
         }
+        self.disturb(index, &mut numbers, entropy);
+        Ok(numbers)
+    }
+
+    /// Adds the noise of an item.
+    pub(crate) fn disturb(&self, index: usize, numbers: &mut [i128], entropy: &mut Entropy) {
         let mut drawn = vec![0; numbers.len()];
         self.quote.pricing.noises()[index].fill(entropy, &mut drawn);
         for (number, drawn) in numbers.iter_mut().zip(drawn) {
             *number = number.saturating_add(drawn);
         }
-        Ok(numbers)
     }
 
     /// Where public keys are in the tally.
-    fn places(&self, keys: &[Vec<ScalarValue>]) -> Result<Vec<Option<usize>>, EngineError> {
+    pub(crate) fn places(&self, keys: &[Vec<ScalarValue>]) -> Result<Vec<Option<usize>>, EngineError> {
         let failed = |_| EngineError::after_the_charge();
         let mut found = HashMap::new();
         for group in 0..self.tally.units.len() {
@@ -154,7 +166,7 @@ impl Tallied<'_> {
     }
 
     /// The key columns of what is shown.
-    fn keys(&self, shown: &Shown) -> Result<Vec<ArrayRef>, EngineError> {
+    fn keys(&self, groups: &[Option<usize>]) -> Result<Vec<ArrayRef>, EngineError> {
         let failed = |_| EngineError::after_the_charge();
         let fields = self.quote.bounded.after.released.fields();
         let kinds = fields.iter().take(self.quote.bounded.spec.keys).map(|field| field.data_type());
@@ -166,7 +178,7 @@ impl Tallied<'_> {
                 cast(&values, kind).map_err(|_| EngineError::after_the_charge())
             }
             _ => {
-                let places = shown.groups.iter().flatten().map(|group| *group as u32);
+                let places = groups.iter().flatten().map(|group| *group as u32);
                 let places = UInt32Array::from_iter_values(places);
                 let values = take(&self.tally.keys[index], &places, None)
                     .map_err(|_| EngineError::after_the_charge())?;
@@ -179,20 +191,32 @@ impl Tallied<'_> {
     /// A statistic of every shown group, with the ends of its interval of this width.
     fn statistic(
         &self,
+        index: usize,
         statistic: &Statistic,
-        ratio: Option<&Ratio>,
         width: usize,
         shown: &Shown,
     ) -> Result<(ArrayRef, ArrayRef, ArrayRef), EngineError> {
-        let inputs = self.quote.inputs(&statistic.recipe).into_iter().map(|index| Noisy {
-            numbers: &shown.noisy[index],
-            noise: &self.quote.pricing.noises()[index],
-            tree: self.quote.trees[index].as_ref(),
-        });
-        let estimates = Estimates::new(&statistic.recipe, inputs.collect(), ratio, outside(width))?;
         // A tree is work for a fifth of a millisecond, a sum for nothing.
-        let least = if matches!(statistic.recipe, Recipe::Quantiles { .. }) { 8 } else { 8192 };
-        let estimates = on_all_cores(shown.groups.len(), least, |group| estimates.of(group))?;
+        let least = match statistic.recipe {
+            Recipe::Quantiles { .. } | Recipe::Extreme { .. } | Recipe::Buckets { .. } => 8,
+            Recipe::Moments { .. } => 64,
+            _ => 8192,
+        };
+        let mut estimates = Vec::new();
+        let mut start = 0;
+        for (set, &groups) in shown.groups.iter().enumerate() {
+            let inputs = self.quote.inputs(&statistic.recipe, set).into_iter().map(|item| {
+                let tree = self.quote.trees[item.index].as_ref();
+                let width = tree.map_or(1, Tree::nodes);
+                let numbers = shown.noisy[item.numbers].get(start * width..(start + groups) * width);
+                Ok(Noisy { numbers: numbers.ok_or_else(EngineError::after_the_charge)?, tree, ..item.noise })
+            });
+            let inputs = inputs.collect::<Result<Vec<_>, EngineError>>()?;
+            let ratio = self.quote.ratios[width][set][index].as_ref();
+            let of_set = Estimates::new(&statistic.recipe, inputs, ratio, outside(width))?;
+            estimates.extend(on_all_cores(groups, least, |group| of_set.of(group))?);
+            start += groups;
+        }
         let end = |pick: fn(Interval) -> f64| -> ArrayRef {
             Arc::new(estimates.iter().map(|estimate| estimate.interval.map(pick)).collect::<Float64Array>())
         };
@@ -244,14 +268,27 @@ fn values(estimates: &[Estimate], statistic: &Statistic) -> ArrayRef {
                 }
             }
         }
-        DataType::List(_) => {
-            let mut lists = ListBuilder::new(Float64Builder::new());
+        DataType::List(field) if field.data_type().is_integer() => {
+            let mut lists = ListBuilder::new(Int64Builder::new());
             for estimate in estimates {
-                lists.append_value(estimate.list.iter().copied().map(Some));
+                lists.append_value(estimate.list.iter().map(|value| Some(*value as i64)));
             }
             Arc::new(lists.finish())
         }
-        _ => Arc::new(Float64Array::from_iter_values(estimates.iter().map(|estimate| estimate.value))),
+        DataType::List(_) => {
+            let mut lists = ListBuilder::new(Float64Builder::new());
+            for estimate in estimates {
+                match estimate.list.as_slice() {
+                    [] => lists.append_null(),
+                    list => lists.append_value(list.iter().copied().map(Some)),
+                }
+            }
+            Arc::new(lists.finish())
+        }
+        _ => {
+            let value = |estimate: &Estimate| (!estimate.value.is_nan()).then_some(estimate.value);
+            Arc::new(Float64Array::from_iter(estimates.iter().map(value)))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`ChargeText`]: the body of a charge, most of it written before it is the charge's turn.
 //!
 //! All but what is spent, the software and the time is known to whoever asks, so they write it while others are at the
-//! ledger. The text is the one that [`Entry`](crate::Entry) is written as, byte for byte.
+//! ledger. The text is the one that `Entry` is written as, byte for byte.
 
 use demur_accounting::State;
 use demur_core::PrivacyLoss;

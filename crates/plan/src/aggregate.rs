@@ -10,19 +10,33 @@ use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 
+use crate::bounded::Moment;
+
 /// What is asked of the rows of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Count,
+    /// How many rows satisfy a condition.
+    CountIf,
+    /// How many values there are, by matching them with units.
+    ApproxDistinct,
     /// How many values lie outside their bounds.
     Clipped,
     Sum,
     Average,
-    Min,
-    Max,
+    /// A variance, covariance or correlation.
+    Moment(Moment),
     Median,
     Percentile,
     Quantiles,
+    Least,
+    Largest,
+    /// How many values lie in each of several cells.
+    Histogram,
+    /// Which share of all values lies up to the end of each cell.
+    Cumulative,
+    /// Which keys a total runs over; resolved before aggregates are looked at.
+    Grouping,
 }
 
 /// An aggregate by one of its names.
@@ -33,19 +47,36 @@ pub(crate) struct Asked {
     signature: Signature,
 }
 
-const NAMES: [(&str, Kind); 12] = [
+const NAMES: [(&str, Kind); 29] = [
     ("count", Kind::Count),
+    ("count_if", Kind::CountIf),
+    ("countif", Kind::CountIf),
+    ("approx_count_distinct", Kind::ApproxDistinct),
     ("clipped", Kind::Clipped),
     ("sum", Kind::Sum),
     ("avg", Kind::Average),
     ("mean", Kind::Average),
-    ("min", Kind::Min),
-    ("max", Kind::Max),
     ("median", Kind::Median),
     ("percentile_cont", Kind::Percentile),
     ("quantile_cont", Kind::Percentile),
     ("approx_percentile_cont", Kind::Percentile),
     ("approx_quantiles", Kind::Quantiles),
+    ("var_pop", Kind::Moment(Moment::VarPop)),
+    ("var_samp", Kind::Moment(Moment::VarSamp)),
+    ("var", Kind::Moment(Moment::VarSamp)),
+    ("variance", Kind::Moment(Moment::VarSamp)),
+    ("stddev_pop", Kind::Moment(Moment::StddevPop)),
+    ("stddev_samp", Kind::Moment(Moment::StddevSamp)),
+    ("stddev", Kind::Moment(Moment::StddevSamp)),
+    ("covar_pop", Kind::Moment(Moment::CovarPop)),
+    ("covar_samp", Kind::Moment(Moment::CovarSamp)),
+    ("covar", Kind::Moment(Moment::CovarSamp)),
+    ("corr", Kind::Moment(Moment::Corr)),
+    ("min", Kind::Least),
+    ("max", Kind::Largest),
+    ("histogram", Kind::Histogram),
+    ("cdf", Kind::Cumulative),
+    ("grouping", Kind::Grouping),
 ];
 
 /// Every aggregate by its name.
@@ -82,11 +113,14 @@ impl AggregateUDFImpl for Asked {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(match (self.kind, types.first()) {
-            (Kind::Count, _) | (Kind::Clipped, Some(_)) => DataType::Int64,
+            (Kind::Count, _) => DataType::Int64,
+            (Kind::Clipped | Kind::CountIf | Kind::ApproxDistinct, Some(_)) => DataType::Int64,
+            (Kind::Grouping, Some(_)) => DataType::Int32,
             (Kind::Sum, Some(DataType::Decimal128(_, scale))) => DataType::Decimal128(38, *scale),
             (Kind::Sum, Some(kind)) if kind.is_integer() || kind.is_null() => DataType::Int64,
-            (Kind::Min | Kind::Max, Some(kind)) => kind.clone(),
-            (Kind::Quantiles, _) => DataType::new_list(DataType::Float64, true),
+            (Kind::Least | Kind::Largest, Some(kind)) if !kind.is_numeric() => kind.clone(),
+            (Kind::Quantiles | Kind::Cumulative, Some(_)) => DataType::new_list(DataType::Float64, true),
+            (Kind::Histogram, Some(_)) => DataType::new_list(DataType::Int64, true),
             (_, Some(_)) => DataType::Float64,
             (_, None) => return plan_err!("{} needs something to work on: {}(column)", self.name, self.name),
         })

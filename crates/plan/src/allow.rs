@@ -57,6 +57,8 @@ fn refused(expr: &Expr, answers: bool) -> Option<PlanError> {
         | Expr::TryCast(_)
         | Expr::InList(_) => None,
         Expr::BinaryExpr(binary) if is_allowed(binary.op) => None,
+        // What GROUPING is made of.
+        Expr::BinaryExpr(binary) if answers && is_of_bits(binary.op) => None,
         Expr::BinaryExpr(binary) => {
             no(&format!("the operator {}", binary.op), "arithmetic, comparisons, AND, OR and || can be used")
         }
@@ -109,6 +111,11 @@ fn is_allowed(operator: Operator) -> bool {
             | IsNotDistinctFrom
             | StringConcat
     )
+}
+
+fn is_of_bits(operator: Operator) -> bool {
+    use Operator::{BitwiseAnd, BitwiseOr, BitwiseShiftLeft, BitwiseShiftRight};
+    matches!(operator, BitwiseAnd | BitwiseOr | BitwiseShiftLeft | BitwiseShiftRight)
 }
 
 /// Why a node of a plan is refused.

@@ -12,6 +12,9 @@
 //! most d, on shared ones by at most r = high − low ≤ 2d. With j shared groups the squared distance is at most j·r² + 2(M − j)·d²; this
 //! is linear in j, so it is at most 2M·s² with s = max(d, r/√2), and the sum of distances is at most 2M·d. So 2M groups that
 //! move by ⌈s⌉ cover it.
+//!
+//! **Two kinds of units.** Where the catalog names a second unit, one of them that comes or goes changes all groups, each by at most what it may give
+//! ([`Both`](demur_tally::Both)), and so does one of the first: M is the number of groups, and low and high are the widest of both kinds.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -22,7 +25,8 @@ use demur_tally::{Bounds, Measure, Spec, Step};
 
 use crate::PlanError;
 use crate::after::After;
-use crate::catalog::{NoisePreference, Table};
+use crate::catalog::{NoisePreference, SecondUnit, Table};
+use crate::grouping::Groupings;
 use crate::sql::Options;
 
 /// A question with bounds.
@@ -48,12 +52,14 @@ pub struct Bounded {
     pub keys: Keys,
     /// What is asked of each group.
     pub statistics: Vec<Statistic>,
+    /// Which totals are shown, if any are asked for.
+    pub totals: Option<Groupings>,
     /// What is done with the answers.
     pub after: After,
 }
 
 /// What the owner lets one unit do, over all private tables of a question.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
     /// Which datasets must look alike.
     pub adjacency: Adjacency,
@@ -63,6 +69,8 @@ pub struct Rules {
     pub max_rows_per_group: u64,
     /// The noise that is used, unless the better one may be chosen.
     pub noise: NoisePreference,
+    /// Who else is hidden.
+    pub second: Option<SecondUnit>,
 }
 
 impl Rules {
@@ -75,6 +83,7 @@ impl Rules {
                 max_groups_per_unit: table.max_groups_per_unit,
                 max_rows_per_group: table.max_rows_per_group,
                 noise: table.noise,
+                second: table.second_unit.clone(),
             };
             rules = Some(match rules {
                 Some(rules) => rules.and(own)?,
@@ -106,6 +115,7 @@ impl Rules {
             max_groups_per_unit: self.max_groups_per_unit.max(other.max_groups_per_unit),
             max_rows_per_group: self.max_rows_per_group.max(other.max_rows_per_group),
             noise,
+            second: self.second.or(other.second),
         })
     }
 }
@@ -174,11 +184,113 @@ pub enum Recipe {
         histogram: usize,
         /// The shares, from 0 to 1.
         at: Vec<f64>,
-        /// Where values lie, in steps.
-        row: Bounds,
         /// How large a step is.
         step: Step,
     },
+    /// The least or the largest value that is surely reached.
+    Extreme {
+        /// The measure that is a histogram.
+        histogram: usize,
+        /// Whether it is the largest.
+        largest: bool,
+        /// How large a step is.
+        step: Step,
+    },
+    /// How many values lie in each cell, or which share lies up to its end.
+    Buckets {
+        /// The measure that is a histogram, with as many cells as were asked for.
+        histogram: usize,
+        /// Whether shares are asked for.
+        cumulative: bool,
+    },
+    /// A variance, covariance or correlation.
+    Moments {
+        /// Which of them.
+        which: Moment,
+        /// The measure that counts.
+        count: usize,
+        /// One column, or two.
+        axes: Vec<Axis>,
+        /// Squares of one column, products of two, or for a correlation both: first squares, then products.
+        products: Vec<Product>,
+    },
+}
+
+/// What is made of second moments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// The mean of squared deviations.
+    VarPop,
+    /// The same, divided by one less than the count.
+    VarSamp,
+    /// The root of [`VarPop`](Self::VarPop).
+    StddevPop,
+    /// The root of [`VarSamp`](Self::VarSamp).
+    StddevSamp,
+    /// The mean of products of deviations.
+    CovarPop,
+    /// The same, divided by one less than the count.
+    CovarSamp,
+    /// A covariance, divided by both standard deviations.
+    Corr,
+}
+
+/// A column whose deviations from the middle of its bounds are added up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axis {
+    /// The measure of deviations.
+    pub deviation: usize,
+    /// How large a step is.
+    pub step: Step,
+    /// How far a value lies from the middle at most, in steps.
+    pub reach: i64,
+}
+
+/// Squares or products of deviations, less a middle of their own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Product {
+    /// The measure that adds them up.
+    pub measure: usize,
+    /// How large a step is.
+    pub step: Step,
+    /// What was taken off each, in steps.
+    pub middle: i64,
+}
+
+impl Moment {
+    /// How many columns it is about.
+    pub fn columns(self) -> usize {
+        match self {
+            Self::VarPop | Self::VarSamp | Self::StddevPop | Self::StddevSamp => 1,
+            Self::CovarPop | Self::CovarSamp | Self::Corr => 2,
+        }
+    }
+
+    /// Whether one less than the count divides.
+    pub fn of_sample(self) -> bool {
+        matches!(self, Self::VarSamp | Self::StddevSamp | Self::CovarSamp)
+    }
+}
+
+impl Recipe {
+    /// The measures it is made from, in the order of its estimate.
+    pub fn measures(&self) -> Vec<usize> {
+        match self {
+            Self::Units => Vec::new(),
+            Self::Plain { measure, .. } => vec![*measure],
+            Self::Sum { deviation, count, .. } | Self::Mean { deviation, count, .. } => {
+                vec![*deviation, *count]
+            }
+            Self::Quantiles { histogram, .. }
+            | Self::Extreme { histogram, .. }
+            | Self::Buckets { histogram, .. } => vec![*histogram],
+            Self::Moments { count, axes, products, .. } => {
+                let axes = axes.iter().map(|axis| axis.deviation);
+                let products = products.iter().map(|product| product.measure);
+                std::iter::once(*count).chain(axes).chain(products).collect()
+            }
+        }
+    }
 }
 
 impl Bounded {
@@ -205,11 +317,23 @@ impl Bounded {
         }
     }
 
+    /// What one unit of any kind adds to a measure of one group: from where to where.
+    fn reach(&self, measure: &Measure) -> (i128, i128) {
+        let (low, high) = measure.reach();
+        match (&self.rules.second, measure.one_row()) {
+            (Some(second), Some((row_low, row_high))) => {
+                let rows = i128::from(second.max_rows_per_group);
+                (low.min(row_low * rows), high.max(row_high * rows))
+            }
+            _ => (low, high),
+        }
+    }
+
     /// How far a measure of one group can move, in steps.
     ///
     /// Of a histogram, the cells of a group together move by its `most` in ℓ1.
     pub fn sensitivity(&self, measure: &Measure) -> Result<Sensitivity, PlanError> {
-        let (low, high) = reach(measure);
+        let (low, high) = self.reach(measure);
         let far = low.unsigned_abs().max(high.unsigned_abs());
         let most = match self.adjacency() {
             Adjacency::AddRemove => far,
@@ -235,19 +359,4 @@ fn over_root_two(range: u128) -> u128 {
         if enough(middle) { high = middle } else { low = middle + 1 }
     }
     high
-}
-
-/// What one unit adds to a measure of one group: from where to where.
-fn reach(measure: &Measure) -> (i128, i128) {
-    match *measure {
-        Measure::Count { most, .. } | Measure::Distinct { most, .. } | Measure::Histogram { most, .. } => {
-            (0, i128::from(most))
-        }
-        Measure::Sum { unit, .. } => (i128::from(unit.low).min(0), i128::from(unit.high).max(0)),
-        Measure::Deviation { row, centre, most, .. } => {
-            let [low, high, centre] = [row.low, row.high, centre].map(i128::from);
-            let most = i128::from(most);
-            (((low - centre) * most).min(0), ((high - centre) * most).max(0))
-        }
-    }
 }

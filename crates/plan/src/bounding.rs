@@ -6,7 +6,10 @@
 //! **Rows of a unit.** A unit counts for at most `max_rows_per_group` rows in a group; one that has more counts as that many average rows.
 //! With `contribution_bounds_per_group` its whole sum is clamped instead.
 //!
-//! **Sharing.** Equal inputs and equal measures are counted once. Where AVG(x) is asked, SUM(x) is made from the same numbers.
+//! **Sharing.** Equal inputs and equal measures are counted once. Where AVG(x) or a variance is asked, SUM(x) is made from the same
+//! numbers.
+
+mod moments;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -22,12 +25,17 @@ use crate::allow;
 use crate::bounded::{Recipe, Statistic};
 use crate::error_of;
 use crate::facts;
+use crate::place::Place;
 use crate::relation::Relation;
 use crate::sql::Contribution;
 use crate::total;
 
 /// The finest cells a quantile is looked for in.
 const CELLS: u32 = 4096;
+/// The most cells that are shown.
+const BUCKETS: u32 = 1000;
+/// Of how many times more values than a unit may bring it is looked which are brought.
+const SEEN: u64 = 8;
 /// A double within its bounds has at most 2^30 steps.
 const STEP_BITS: i32 = 30;
 /// The furthest a whole number of steps may be from 0.
@@ -61,11 +69,20 @@ impl<'a> Measures<'a> {
 
     /// What all aggregates of a query need.
     pub(crate) fn statistics(&mut self, aggregates: &[Expr]) -> Result<Vec<Statistic>, PlanError> {
-        let calls = aggregates.iter().map(|expr| self.call(expr)).collect::<Result<Vec<_>, _>>()?;
-        for call in calls.iter().filter(|call| call.kind == Kind::Average && !call.distinct) {
-            self.averaged.extend(call.argument.clone());
-        }
-        calls.into_iter().map(|call| self.statistic(call)).collect()
+        // What is wrong with a share of a quantile does not stand where its columns do.
+        let at = |expr: &Expr| {
+            let place = Place::of_columns(expr);
+            move |error: PlanError| if error.code() == "plan.quantile" { error } else { error.at(place) }
+        };
+        let calls = aggregates.iter().map(|expr| self.call(expr).map_err(at(expr)));
+        let calls = calls.collect::<Result<Vec<_>, _>>()?;
+        let deviates = |call: &&Call| match call.kind {
+            Kind::Average => !call.distinct,
+            Kind::Moment(moment) => moment.columns() == 1,
+            _ => false,
+        };
+        self.averaged.extend(calls.iter().filter(deviates).filter_map(|call| call.argument.clone()));
+        calls.into_iter().zip(aggregates).map(|(call, expr)| self.statistic(call).map_err(at(expr))).collect()
     }
 
     fn statistic(&mut self, call: Call) -> Result<Statistic, PlanError> {
@@ -82,14 +99,20 @@ impl<'a> Measures<'a> {
             kind => {
                 refuse_distinct(&call)?;
                 match kind {
+                    Kind::CountIf => (self.count_if(&call)?, DataType::Int64),
+                    Kind::ApproxDistinct => (self.distinct(&call, argument(&call)?, true), DataType::Int64),
+                    Kind::Moment(moment) => (self.moments(&call, moment)?, DataType::Float64),
+                    Kind::Least | Kind::Largest => (self.extreme(&call)?, DataType::Float64),
+                    Kind::Histogram | Kind::Cumulative => self.buckets(&call)?,
+                    Kind::Grouping => {
+                        return Err(PlanError::mistake(
+                            "plan.grouping",
+                            "GROUPING works on keys, with GROUP BY",
+                        ));
+                    }
                     Kind::Clipped => (self.clipped(&call)?, DataType::Int64),
                     Kind::Sum => self.sum(&call)?,
                     Kind::Average => (self.average(&call)?, DataType::Float64),
-                    Kind::Min | Kind::Max => {
-                        let text = format!("{name} over people cannot be asked for: one of them decides it");
-                        return Err(PlanError::refused("plan.aggregate", text)
-                            .hint("ask for PERCENTILE_CONT(x, 0.01) or PERCENTILE_CONT(x, 0.99)"));
-                    }
                     _ => self.quantiles(&call)?,
                 }
             }
@@ -108,11 +131,33 @@ impl<'a> Measures<'a> {
             let input = self.input(argument.clone());
             return Ok(self.counted(call, Some(input)));
         }
+        Ok(self.distinct(call, argument, false))
+    }
+
+    /// Different values: by picking some of each unit, or by matching values with units.
+    fn distinct(&mut self, call: &Call, argument: &Expr, matched: bool) -> Recipe {
         if facts::of(argument, self.relation).is_unit && self.relation.unit().is_some() {
-            return Ok(Recipe::Units);
+            return Recipe::Units;
         }
         let (input, most) = (self.input(argument.clone()), self.most(call));
-        Ok(Recipe::Plain { measure: self.measure(Measure::Distinct { input, most }), step: Step::One })
+        // A row has one value, so that there is nothing to match.
+        let measure = match matched && self.relation.unit().is_some() {
+            true => Measure::Matched { input, most, seen: most.saturating_mul(SEEN) },
+            false => Measure::Distinct { input, most },
+        };
+        Recipe::Plain { measure: self.measure(measure), step: Step::One }
+    }
+
+    /// The rows that satisfy a condition.
+    fn count_if(&mut self, call: &Call) -> Result<Recipe, PlanError> {
+        let argument = argument(call)?;
+        let data_type = argument.get_type(self.relation.plan.schema()).map_err(error_of)?;
+        if data_type != DataType::Boolean {
+            let text = format!("{} needs a condition, but this is {}", call.name, in_words(&data_type));
+            return Err(PlanError::mistake("plan.type", text).hint("write COUNT_IF(age >= 18)"));
+        }
+        let input = self.input(only_where(argument, lit(1i64))?);
+        Ok(self.counted(call, Some(input)))
     }
 
     fn counted(&mut self, call: &Call, input: Option<usize>) -> Recipe {
@@ -150,7 +195,8 @@ impl<'a> Measures<'a> {
         }
         let (step, row) = self.bounds(call, argument)?;
         if self.averaged.contains(argument) {
-            let (deviation, count, centre) = self.deviation(call, argument, step, row);
+            let (deviation, centre) = self.deviation(argument, step, row);
+            let count = self.number_of(argument);
             return Ok((Recipe::Sum { deviation, count, centre, step }, result));
         }
         let (input, most) = (self.input(argument.clone()), self.rows_per_group);
@@ -186,29 +232,65 @@ impl<'a> Measures<'a> {
         }
         let argument = argument(call)?;
         let (step, row) = self.bounds(call, argument)?;
-        let (deviation, count, centre) = self.deviation(call, argument, step, row);
+        let (deviation, centre) = self.deviation(argument, step, row);
+        let count = self.number_of(argument);
         Ok(Recipe::Mean { deviation, count, centre, row, step })
     }
 
-    /// Deviations from the middle, and how many there are.
-    fn deviation(&mut self, _: &Call, argument: &Expr, step: Step, row: Bounds) -> (usize, usize, i64) {
-        let centre = row.low + (row.high - row.low) / 2;
+    /// The sum of deviations of a value from the middle of its bounds, and where that is.
+    fn deviation(&mut self, argument: &Expr, step: Step, row: Bounds) -> (usize, i64) {
+        let centre = row.low.midpoint(row.high);
         let (input, most) = (self.input(argument.clone()), self.rows_per_group);
-        let deviation = self.measure(Measure::Deviation { input, step, row, centre, most });
-        let count = self.measure(Measure::Count { input: Some(input), most });
-        (deviation, count, centre)
+        (self.measure(Measure::Deviation { input, step, row, centre, most }), centre)
+    }
+
+    /// How many values there are.
+    fn number_of(&mut self, argument: &Expr) -> usize {
+        let (input, most) = (self.input(argument.clone()), self.rows_per_group);
+        self.measure(Measure::Count { input: Some(input), most })
     }
 
     fn quantiles(&mut self, call: &Call) -> Result<(Recipe, DataType), PlanError> {
+        let (at, list) = shares(call)?;
+        let (histogram, step) = self.histogram(call, CELLS)?;
+        let data_type = if list { DataType::new_list(DataType::Float64, true) } else { DataType::Float64 };
+        Ok((Recipe::Quantiles { histogram, at, step }, data_type))
+    }
+
+    /// The least or the largest value, from a histogram as fine as that of quantiles.
+    fn extreme(&mut self, call: &Call) -> Result<Recipe, PlanError> {
+        let (histogram, step) = self.histogram(call, CELLS)?;
+        Ok(Recipe::Extreme { histogram, largest: call.kind == Kind::Largest, step })
+    }
+
+    /// Cells that are shown.
+    fn buckets(&mut self, call: &Call) -> Result<(Recipe, DataType), PlanError> {
+        let asked = call.others.first().and_then(literal).map(|number| number.to_f64());
+        let buckets = match asked {
+            Some(asked) if asked.fract() == 0.0 && (1.0..=f64::from(BUCKETS)).contains(&asked) => {
+                asked as u32
+            }
+            _ => {
+                let text =
+                    format!("{}: the number of cells must be a whole number from 1 to {BUCKETS}", call.name);
+                return Err(PlanError::mistake("plan.histogram", text)
+                    .hint("as in HISTOGRAM(age, 10): ten cells of equal width between the bounds"));
+            }
+        };
+        let cumulative = call.kind == Kind::Cumulative;
+        let (histogram, _) = self.histogram(call, buckets)?;
+        let item = if cumulative { DataType::Float64 } else { DataType::Int64 };
+        Ok((Recipe::Buckets { histogram, cumulative }, DataType::new_list(item, true)))
+    }
+
+    /// A histogram with at most so many cells.
+    fn histogram(&mut self, call: &Call, most_cells: u32) -> Result<(usize, Step), PlanError> {
         let argument = argument(call)?;
         let (step, row) = self.bounds(call, argument)?;
-        let (at, list) = shares(call)?;
         let width = i128::from(row.high) - i128::from(row.low) + 1;
-        let cells = u32::try_from(width).map_or(CELLS, |width| width.min(CELLS));
+        let cells = u32::try_from(width).map_or(most_cells, |width| width.min(most_cells));
         let (input, most) = (self.input(argument.clone()), self.rows_per_group);
-        let histogram = self.measure(Measure::Histogram { input, step, row, cells, most });
-        let data_type = if list { DataType::new_list(DataType::Float64, true) } else { DataType::Float64 };
-        Ok((Recipe::Quantiles { histogram, at, row, step }, data_type))
+        Ok((self.measure(Measure::Histogram { input, step, row, cells, most }), step))
     }
 
     /// The bounds of a value.
@@ -337,13 +419,18 @@ fn only_where(filter: &Expr, value: Expr) -> Result<Expr, PlanError> {
     when(filter.clone(), value).end().map_err(error_of)
 }
 
+/// A number that is written in the query.
+fn literal(expr: &Expr) -> Option<Rational> {
+    match expr {
+        Expr::Literal(value, _) => facts::number(value),
+        _ => None,
+    }
+}
+
 /// The shares of quantiles, and whether a list was asked for.
 fn shares(call: &Call) -> Result<(Vec<f64>, bool), PlanError> {
     let wrong = |text: &str| PlanError::mistake("plan.quantile", format!("{}: {text}", call.name));
-    let given = call.others.first().and_then(|expr| match expr {
-        Expr::Literal(value, _) => facts::number(value).map(|number| number.to_f64()),
-        _ => None,
-    });
+    let given = call.others.first().and_then(literal).map(|number| number.to_f64());
     let turned = |share: f64| if call.descending { 1.0 - share } else { share };
     match (call.kind, given) {
         (Kind::Median, _) => Ok((vec![0.5], false)),

@@ -55,6 +55,8 @@ pub struct Table {
     pub public: bool,
     /// Whose privacy counts.
     pub unit: PrivacyUnit,
+    /// Who else is hidden, in the same guarantee.
+    pub second_unit: Option<SecondUnit>,
     /// Whose names the unit's values are; tables about the same people may be joined by them.
     pub people: String,
     /// Which datasets must look alike.
@@ -89,6 +91,15 @@ pub enum PrivacyUnit {
     Column(String),
     /// A row belongs to everybody whose row of another table it names.
     Through(Through),
+}
+
+/// Somebody else who is hidden, such as the hospital of a patient.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecondUnit {
+    /// All rows with the same value of this column are one.
+    pub column: String,
+    /// For how many rows one of them may count in a group.
+    pub max_rows_per_group: u64,
 }
 
 /// The way from a row to the row of another table that says whose it is.
@@ -135,6 +146,15 @@ impl Table {
     ///
     /// Whoever reads the table alone needs it to stand in the table itself.
     pub fn unit_column(&self) -> Result<Option<&str>, PlanError> {
+        if let Some(second) = &self.second_unit {
+            let text = format!(
+                "`{}` hides each `{}` as well, and this hides one kind of units alone",
+                self.name, second.column
+            );
+            return Err(
+                PlanError::refused("plan.second_unit", text).hint("ask in SQL: COUNT, SUM and AVG hide both")
+            );
+        }
         match &self.unit {
             PrivacyUnit::Row => Ok(None),
             PrivacyUnit::Column(column) => Ok(Some(column)),
@@ -146,6 +166,14 @@ impl Table {
                 Err(PlanError::refused("plan.unit", text)
                     .hint("put the column that names the person into the table, or ask in SQL"))
             }
+        }
+    }
+
+    /// Whose privacy counts, all of them, in words.
+    pub fn units(&self) -> String {
+        match &self.second_unit {
+            Some(second) => format!("{} and {}", self.unit_name(), second.column),
+            None => self.unit_name().to_owned(),
         }
     }
 

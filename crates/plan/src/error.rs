@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::place::Place;
+
 /// A sentence for people, a stable code for programs, and often what to do instead.
 ///
 /// It speaks of the query and the catalog alone; the room that makes it has never seen a row.
@@ -11,23 +13,35 @@ pub struct PlanError {
     text: String,
     hint: Option<String>,
     refusal: bool,
+    place: Option<Place>,
 }
 
 impl PlanError {
     /// Something that was asked or written wrongly.
     pub(crate) fn mistake(code: &'static str, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), hint: None, refusal: false }
+        Self { code, text: text.into(), hint: None, refusal: false, place: None }
     }
 
     /// Something that is understood and not allowed.
     pub(crate) fn refused(code: &'static str, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), hint: None, refusal: true }
+        Self { code, text: text.into(), hint: None, refusal: true, place: None }
     }
 
     /// What to do instead.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Where in the query it is, unless that is known already.
+    pub(crate) fn at(mut self, place: Option<Place>) -> Self {
+        self.place = self.place.or(place);
+        self
+    }
+
+    /// Where in the query it is, if that is known.
+    pub fn place(&self) -> Option<Place> {
+        self.place
     }
 
     /// The name of this error; it never changes, the sentence may.

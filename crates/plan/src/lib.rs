@@ -14,20 +14,24 @@ mod enclosure;
 mod error;
 mod facts;
 mod functions;
+mod grouping;
 mod interval;
 mod names;
 mod order_free;
+mod place;
 mod planner;
 mod relation;
 mod sql;
 mod total;
 
 pub use after::{After, RELEASED, Shown};
-pub use bounded::{Bounded, Keys, Recipe, Rules, Statistic};
+pub use bounded::{Axis, Bounded, Keys, Moment, Product, Recipe, Rules, Statistic};
 pub use bounding::size as step_size;
 pub use catalog::Catalog;
 pub use error::PlanError;
-pub use names::{Declared, schema as declared_schema};
+pub use grouping::{Groupings, KeySet};
+pub use names::{Declared, function_names, schema as declared_schema};
+pub use place::Place;
 pub use planner::plan;
 pub use sql::{GroupSelection, Options};
 

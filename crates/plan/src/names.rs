@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::{DataFusionError, Result, TableReference};
+use datafusion::common::utils::datafusion_strsim::levenshtein;
+use datafusion::common::{Column, DataFusionError, Result, SchemaError, TableReference};
 use datafusion::functions_window::all_default_window_functions;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 
+use crate::PlanError;
 use crate::aggregate;
 use crate::catalog::{Catalog, PrivacyUnit, Table};
 use crate::functions;
@@ -161,4 +163,33 @@ impl ContextProvider for Names {
     fn udwf_names(&self) -> Vec<String> {
         self.windows.keys().cloned().collect()
     }
+}
+
+/// Every function that a query may call, in order.
+pub fn function_names() -> Vec<String> {
+    let mut names: Vec<_> =
+        functions::allowed().into_keys().chain(aggregate::functions().into_keys()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// What is said of a column that is not there, if that is the mistake.
+pub(crate) fn no_column(error: &DataFusionError) -> Option<PlanError> {
+    let DataFusionError::SchemaError(mistake, _) = error.find_root() else { return None };
+    let SchemaError::FieldNotFound { field, valid_fields } = mistake.as_ref() else { return None };
+    let mut names: Vec<&str> = valid_fields.iter().map(Column::name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let asked = field.name();
+    let far = |name: &&str| levenshtein(&name.to_lowercase(), &asked.to_lowercase());
+    let near = names.iter().copied().min_by_key(far).filter(|name| far(name) <= 1 + asked.len() / 4);
+    let text = match &field.relation {
+        Some(table) => format!("there is no column `{asked}` in `{table}`"),
+        None => format!("there is no column `{asked}`"),
+    };
+    let hint = match near {
+        Some(near) => format!("did you mean `{near}`? There are: {}", names.join(", ")),
+        None => format!("there are: {}", names.join(", ")),
+    };
+    Some(PlanError::mistake("plan.meaning", text).hint(hint))
 }

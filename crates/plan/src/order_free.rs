@@ -91,8 +91,8 @@ impl OrderFree {
         let one = |function| vec![Call { function, argument: 0, distinct }];
         let (arguments, calls, result) = match kind {
             Kind::Count => (vec![value], one(count::count_udaf()), DataType::Int64),
-            Kind::Min => (vec![value], one(min_max::min_udaf()), data_type),
-            Kind::Max => (vec![value], one(min_max::max_udaf()), data_type),
+            Kind::Least => (vec![value], one(min_max::min_udaf()), as_asked(data_type)),
+            Kind::Largest => (vec![value], one(min_max::max_udaf()), as_asked(data_type)),
             Kind::Median if data_type.is_numeric() => {
                 (vec![cast(value, DataType::Float64)], one(median::median_udaf()), DataType::Float64)
             }
@@ -123,7 +123,7 @@ impl OrderFree {
         let short = || PlanError::mistake("plan.meaning", "an aggregate has no result");
         let first = results.first().cloned().ok_or_else(short)?;
         Ok(match self.kind {
-            Kind::Sum => try_cast(first, self.result.clone()),
+            Kind::Sum | Kind::Least | Kind::Largest => try_cast(first, self.result.clone()),
             Kind::Average => {
                 let many = results.get(1).cloned().ok_or_else(short)?;
                 let many = nullif(many, lit(0i64));
@@ -146,7 +146,7 @@ impl OrderFree {
             _ => range,
         };
         let values = match self.kind {
-            Kind::Min | Kind::Max => self.argument.values.clone(),
+            Kind::Least | Kind::Largest if self.result != DataType::Float64 => self.argument.values.clone(),
             _ => None,
         };
         Facts { range, values, ..Facts::default() }
@@ -156,6 +156,11 @@ impl OrderFree {
 fn total(expr: &Expr, input: &Relation) -> Result<Expr, PlanError> {
     allow::on_rows(expr)?;
     Ok(total::rewrite(expr.clone(), input.plan.schema()).map_err(error_of)?.unalias())
+}
+
+/// The type of the least or largest value: of numbers it is a double.
+fn as_asked(data_type: DataType) -> DataType {
+    if data_type.is_numeric() { DataType::Float64 } else { data_type }
 }
 
 /// A number as a decimal that can be added up exactly.

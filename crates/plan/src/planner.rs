@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::common::{Column, DataFusionError, ScalarValue};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
@@ -13,16 +13,18 @@ use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion::optimizer::{Analyzer, Optimizer, OptimizerContext};
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast::Statement;
-use demur_tally::Spec;
+use demur_tally::{Measure, Spec};
 
 use crate::PlanError;
 use crate::after;
 use crate::allow;
-use crate::bounded::{Bounded, Keys, Rules};
+use crate::bounded::{Bounded, Keys, Recipe, Rules, Statistic};
 use crate::bounding::Measures;
 use crate::catalog::{Catalog, PrivacyUnit, Table};
 use crate::facts;
-use crate::names::Names;
+use crate::grouping;
+use crate::names::{self, Names};
+use crate::place::Place;
 use crate::relation::{Lift, Relation};
 use crate::sql::{self, GroupSelection, Options};
 use crate::total;
@@ -34,10 +36,17 @@ const PUBLIC_KEYS: usize = 1 << 20;
 ///
 /// The options are what flags say; the query's own clause goes before them.
 pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
+    planned(catalog, text).map_err(|error| {
+        let place = sql::place_of_refused(&error.to_string(), text);
+        error.at(place)
+    })
+}
+
+fn planned(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
     let written = sql::read(text)?;
     let names = Names::of(catalog);
     let canonical = written.query.to_string();
-    let logical = SqlToRel::new_with_options(&names, ParserOptions::new())
+    let logical = SqlToRel::new_with_options(&names, ParserOptions::new().with_collect_spans(true))
         .sql_statement_to_plan(Statement::Query(written.query))
         .map_err(error_of)?;
     let logical = in_joins(logical).map_err(error_of)?;
@@ -45,16 +54,24 @@ pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
     let relation = Lift::new(&names).private(&aggregate.input)?;
     let rules = Rules::of(relation.private_tables())?;
     check_unit(&relation, &written.options)?;
-    let keys = aggregate
-        .group_expr
-        .iter()
-        .map(|key| key_expression(key, &relation))
-        .collect::<Result<Vec<_>, _>>()?;
+    let (group_by, sets) = grouping::read(&aggregate.group_expr)?;
+    let keys = group_by.iter().map(|key| key_expression(key, &relation)).collect::<Result<Vec<_>, _>>()?;
     let shown = which_keys(&keys, &relation, &written.options)?;
-    let limits = Limits::of(&relation, &rules, &written.options, &shown);
+    let mut limits = Limits::of(&relation, &rules, &written.options, &shown);
+    if rules.second.is_some() {
+        limits.groups_per_unit = all_groups(&shown)?;
+    }
     let mut measures = Measures::new(&relation, limits.rows_per_group);
     let statistics = measures.statistics(&aggregate.aggr_expr)?;
-    let after = after::rebuild(&logical, &aggregate.schema, keys.len())?;
+    if rules.second.is_some() {
+        check_two(&statistics, &measures.measures, sets.is_some())?;
+    }
+    // Totals have one more column, which says what they run over.
+    let after = after::rebuild(&logical, &aggregate.schema, keys.len() + usize::from(sets.is_some()))?;
+    let groups_per_unit = limits.groups_per_unit;
+    let totals =
+        |sets| grouping::groupings(&group_by, sets, &shown, &statistics, &measures.measures, groups_per_unit);
+    let totals = sets.map(totals).transpose()?;
     let spec = Spec {
         has_unit: relation.unit().is_some(),
         keys: keys.len(),
@@ -73,6 +90,7 @@ pub fn plan(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
         spec,
         keys: shown,
         statistics,
+        totals,
         after,
         rules,
         tables: relation.tables,
@@ -99,7 +117,12 @@ fn in_joins(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
 
 /// What the planner below us says, in a sentence of ours.
 pub(crate) fn error_of(error: DataFusionError) -> PlanError {
-    let text = error.strip_backtrace();
+    let place = Place::of_error(&error);
+    names::no_column(&error).unwrap_or_else(|| said(&error)).at(place)
+}
+
+fn said(error: &DataFusionError) -> PlanError {
+    let text = error.find_root().strip_backtrace();
     let prefixes = [
         "Error during planning: ",
         "SQL error: ",
@@ -113,7 +136,7 @@ pub(crate) fn error_of(error: DataFusionError) -> PlanError {
         Some(rest) => {
             let name = rest.split('\'').next().unwrap_or_default();
             PlanError::refused("plan.function", format!("the function {name} is not on the list of what can be used"))
-                .hint("aggregates: COUNT, SUM, AVG, CLIPPED, MEDIAN, PERCENTILE_CONT, APPROX_QUANTILES; the functions are in docs/sql.md")
+                .hint("aggregates: COUNT, SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_CONT, VAR_POP, STDDEV, CORR, HISTOGRAM and others; docs/sql.md has them and the functions")
         }
         // What it says about its own settings and types is not for those who ask.
         None if text.starts_with("Unsupported ast node") => {
@@ -210,6 +233,37 @@ fn product(values: &[Vec<ScalarValue>]) -> Result<Vec<Vec<ScalarValue>>, PlanErr
     Ok(all)
 }
 
+/// Units of two kinds count in all groups, so it must be known how many there are.
+fn all_groups(keys: &Keys) -> Result<u32, PlanError> {
+    match keys {
+        Keys::None => Ok(1),
+        Keys::Public(keys) => Ok(u32::try_from(keys.len()).unwrap_or(u32::MAX).max(1)),
+        Keys::Private => Err(PlanError::refused(
+            "plan.second_unit",
+            "where two kinds of units are hidden, the keys must be public: one of the second kind may be in every group",
+        )
+        .hint("write values = [...] for the keys in demur.toml, or group by a CASE")),
+    }
+}
+
+/// What two kinds of units can share out.
+fn check_two(statistics: &[Statistic], measures: &[Measure], totals: bool) -> Result<(), PlanError> {
+    let adds_up = |statistic: &&Statistic| {
+        statistic.recipe != Recipe::Units
+            && statistic.recipe.measures().into_iter().all(|measure| measures[measure].one_row().is_some())
+    };
+    let refuse = |what: &str| {
+        let text = format!("{what} cannot be asked where two kinds of units are hidden");
+        Err(PlanError::refused("plan.second_unit", text)
+            .hint("COUNT, COUNT_IF, SUM, AVG, VAR_POP and STDDEV can"))
+    };
+    match statistics.iter().find(|statistic| !adds_up(statistic)) {
+        Some(statistic) => refuse(&statistic.name),
+        None if totals => refuse("totals by ROLLUP, CUBE or GROUPING SETS"),
+        None => Ok(()),
+    }
+}
+
 struct Limits {
     groups_per_unit: u32,
     rows_per_group: u64,
@@ -249,7 +303,12 @@ fn rows(relation: &Relation, keys: &[Expr], inputs: &[Expr], shown: &Keys) -> Re
     let named = |name: &str, exprs: &[Expr]| -> Vec<Expr> {
         exprs.iter().enumerate().map(|(index, expr)| expr.clone().alias(format!("{name} {index}"))).collect()
     };
-    let unit = relation.unit().map(|unit| Expr::Column(unit.clone()).alias("unit"));
-    let columns = unit.into_iter().chain(named("key", keys)).chain(named("input", inputs));
+    let column = |column: &Column, name: &str| Expr::Column(column.clone()).alias(name);
+    let unit = relation.unit().map(|unit| column(unit, "unit"));
+    let second = relation.second.as_ref().map(|second| column(second, "second unit"));
+    // Two kinds of units are like further keys until they are settled.
+    let (before, after) = if second.is_some() { (None, unit) } else { (unit, None) };
+    let keys = before.into_iter().chain(named("key", keys)).chain(after).chain(second);
+    let columns = keys.chain(named("input", inputs));
     builder.project(columns.collect::<Vec<_>>()).and_then(|builder| builder.build()).map_err(error_of)
 }

@@ -47,6 +47,8 @@ pub(crate) struct Relation {
     pub(crate) tables: Vec<Table>,
     /// How many rows a unit has at most, where the plan itself makes sure; of public rows, how many there are.
     pub(crate) rows_per_unit: Option<u64>,
+    /// The column that names the second unit, where rows still are what they were.
+    pub(crate) second: Option<Column>,
     facts: HashMap<Column, Facts>,
 }
 
@@ -91,6 +93,14 @@ impl<'a> Lift<'a> {
     pub(crate) fn private(&mut self, plan: &LogicalPlan) -> Result<Relation, PlanError> {
         let relation = self.relation(plan)?;
         let relation = self.settle(relation)?;
+        let two = relation.private_tables().find(|table| table.second_unit.is_some());
+        if let (Some(table), None) = (two, &relation.second) {
+            let text = format!(
+                "`{}` hides two kinds of units, and rows of it can be filtered and counted, but not joined or grouped before",
+                table.name
+            );
+            return Err(PlanError::refused("plan.second_unit", text).hint("ask of the table itself"));
+        }
         if relation.owner != Owner::Nobody {
             return Ok(relation);
         }
@@ -153,7 +163,9 @@ impl<'a> Lift<'a> {
             known.insert(qualified(name), facts);
         }
         let plan = LogicalPlan::TableScan(scan.clone());
-        Ok(Relation { plan, owner, tables: vec![table], rows_per_unit: None, facts: known })
+        let second =
+            table.second_unit.as_ref().filter(|_| !table.public).map(|second| qualified(&second.column));
+        Ok(Relation { plan, owner, tables: vec![table], rows_per_unit: None, second, facts: known })
     }
 
     fn filter(&mut self, filter: &Filter) -> Result<Relation, PlanError> {
@@ -190,8 +202,14 @@ impl<'a> Lift<'a> {
             exprs.push(Expr::Column(column.clone()).alias(&name));
             *column = Column::new_unqualified(name);
         }
+        let mut second = input.second;
+        if let Some(column) = &mut second {
+            let name = self.name("second unit");
+            exprs.push(Expr::Column(column.clone()).alias(&name));
+            *column = Column::new_unqualified(name);
+        }
         let plan = Projection::try_new(exprs, Arc::new(input.plan)).map(LogicalPlan::Projection);
-        Ok(Relation { plan: plan.map_err(error_of)?, owner, facts, ..input })
+        Ok(Relation { plan: plan.map_err(error_of)?, owner, second, facts, ..input })
     }
 
     fn rename(&mut self, alias: &SubqueryAlias) -> Result<Relation, PlanError> {
@@ -202,9 +220,10 @@ impl<'a> Lift<'a> {
         if let Owner::Unit(column) | Owner::Owed(column, _) = &mut owner {
             *column = rename(column);
         }
+        let second = input.second.as_ref().map(rename);
         let plan = SubqueryAlias::try_new(Arc::new(input.plan), alias.alias.clone());
         let plan = plan.map(LogicalPlan::SubqueryAlias).map_err(error_of)?;
-        Ok(Relation { plan, owner, facts, ..input })
+        Ok(Relation { plan, owner, second, facts, ..input })
     }
 }
 
@@ -220,6 +239,7 @@ fn written(plan: &LogicalPlan) -> Result<Relation, PlanError> {
         owner: Owner::Nobody,
         tables: Vec::new(),
         rows_per_unit: Some(rows),
+        second: None,
         facts: HashMap::new(),
     })
 }

@@ -16,12 +16,13 @@ mod shape;
 use datafusion::sql::sqlparser::ast::{Query, Statement, visit_expressions_mut};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 pub use clause::{GroupSelection, Options};
 pub(crate) use contribution::Contribution;
 
 use crate::PlanError;
+use crate::place::Place;
 
 /// The longest query, in bytes.
 const BYTES: usize = 1 << 16;
@@ -50,7 +51,7 @@ pub(crate) fn read(text: &str) -> Result<Written, PlanError> {
         .with_recursion_limit(DEPTH)
         .with_tokens_with_locations(tokens)
         .parse_statements()
-        .map_err(|error| PlanError::mistake("plan.syntax", sentence(&error.to_string())))?;
+        .map_err(|error| unreadable(&error.to_string(), text))?;
     let statement = match (statements.pop(), statements.pop()) {
         (Some(statement), None) => statement,
         (None, _) => return Err(PlanError::mistake("plan.syntax", "the query is empty")),
@@ -108,7 +109,7 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, PlanError> {
     }
     let tokens = Tokenizer::new(&GenericDialect {}, text)
         .tokenize_with_location()
-        .map_err(|error| PlanError::mistake("plan.syntax", sentence(&error.to_string())))?;
+        .map_err(|error| unreadable(&error.to_string(), text))?;
     let tokens: Vec<_> =
         tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
     if tokens.len() > TOKENS {
@@ -172,10 +173,45 @@ fn depth(tokens: &[TokenWithSpan]) -> usize {
     deepest
 }
 
-/// The parser's words without its prefix.
-fn sentence(text: &str) -> String {
-    let text = text.trim_start_matches("sql parser error: ");
-    format!("the query cannot be read: {text}")
+/// What the parser says, in a sentence of ours, and where it stopped.
+fn unreadable(said: &str, text: &str) -> PlanError {
+    let said = said.trim_start_matches("sql parser error: ");
+    let (said, place) = match said.rsplit_once(" at Line: ") {
+        Some((said, place)) => (said, location(place)),
+        None if said.ends_with("found: EOF") => (said, Some(Place::after(text))),
+        None => (said, None),
+    };
+    let expected = said.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: "));
+    let sentence = match expected {
+        Some((expected, "EOF")) => format!("the query ends where it should go on with {expected}"),
+        Some((expected, found)) => format!("the query cannot be read: expected {expected}, found {found}"),
+        None => format!("the query cannot be read: {said}"),
+    };
+    let place = place.map(|place| expected.map_or(place, |(_, found)| place.over(found, text)));
+    PlanError::mistake("plan.syntax", sentence).at(place)
+}
+
+/// The place in `1, Column: 35`.
+fn location(text: &str) -> Option<Place> {
+    let (line, column) = text.split_once(", Column: ")?;
+    Place::of_location(Location::new(line.parse().ok()?, column.parse().ok()?))
+}
+
+/// Where a refusal's own keyword stands, if it stands in the text exactly once.
+///
+/// What is refused is named by its words in the query, in capitals: "JOIN cannot be used here".
+pub(crate) fn place_of_refused(sentence: &str, text: &str) -> Option<Place> {
+    let what = sentence.strip_suffix(" cannot be used here")?;
+    let is_name = |word: &&str| word.len() > 1 && word.chars().all(|letter| letter.is_ascii_uppercase());
+    let mut names = what.split(|letter: char| !letter.is_alphanumeric()).filter(is_name);
+    let tokens = tokens(text).ok()?;
+    names.find_map(|name| {
+        let mut found = tokens.iter().filter(|token| clause::is_word(Some(*token), name));
+        match (found.next(), found.next()) {
+            (Some(only), None) => Place::of_parsed(only.span),
+            _ => None,
+        }
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,11 @@
 //!
 //! **Exactness.** A number takes as many bytes as it needs, up to 128 bits; none is cut.
 
+use crate::context::Context;
 use crate::entries::{Entries, Unit};
+use crate::error::TallyError;
+use crate::settle::Take;
+use crate::wide::Number;
 
 /// Entries of units, to be read in order.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +25,7 @@ impl Archive {
     }
 
     /// Appends units that are greater than those before, and their entries.
-    pub(crate) fn append(&mut self, units: &[Unit], entries: &Entries) {
+    pub(crate) fn append<N: Number>(&mut self, units: &[Unit], entries: &Entries<N>) {
         let mut entry = 0;
         for unit in units {
             self.put(u128::from(unit.name - self.last));
@@ -34,10 +38,11 @@ impl Archive {
         }
     }
 
-    fn put_entry(&mut self, entry: usize, entries: &Entries) {
+    fn put_entry<N: Number>(&mut self, entry: usize, entries: &Entries<N>) {
         self.put(u128::from(entries.groups[entry]));
         for lane in &entries.lanes {
-            self.put((lane[entry] << 1 ^ lane[entry] >> 127) as u128);
+            let sum: i128 = lane[entry].into();
+            self.put((sum << 1 ^ sum >> 127) as u128);
         }
         for cells in entries.cells.iter().map(|cells| cells.get(entry)) {
             self.put(cells.len() as u128);
@@ -69,6 +74,18 @@ impl Archive {
     }
 }
 
+impl Take for Archive {
+    fn take<N: Number>(
+        &mut self,
+        units: &[Unit],
+        entries: &Entries<N>,
+        _: &Context,
+    ) -> Result<(), TallyError> {
+        self.append(units, entries);
+        Ok(())
+    }
+}
+
 /// A place in an archive.
 pub(crate) struct Reading<'a> {
     bytes: &'a [u8],
@@ -83,13 +100,13 @@ impl Reading<'_> {
     }
 
     /// Appends the entries of the unit that comes next, and goes on to the one after it.
-    pub(crate) fn take(&mut self, entries: &mut Entries) {
+    pub(crate) fn take<N: Number>(&mut self, entries: &mut Entries<N>) {
         let Some(unit) = self.unit else { return };
         for _ in 0..self.next() {
             entries.groups.push(self.next() as u32);
             for lane in &mut entries.lanes {
                 let folded = self.next();
-                lane.push((folded >> 1) as i128 ^ -((folded & 1) as i128));
+                lane.push(N::of((folded >> 1) as i128 ^ -((folded & 1) as i128)));
             }
             for cells in &mut entries.cells {
                 let many = self.next();

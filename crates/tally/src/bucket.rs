@@ -7,27 +7,38 @@
 //! by their bytes.
 
 use crate::context::Context;
-use crate::entries::{Parts, Unit};
+use crate::entries::{Chosen, Entry, Sums, Unit};
 use crate::error::TallyError;
 use crate::keep::{Ranked, keep_smallest};
+use crate::names::Names;
 
 /// A row, or what earlier rows came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) unit: u64,
-    /// Of the group, among the unit's groups.
-    pub(crate) rank: u64,
     pub(crate) group: u32,
-    /// Where it is.
-    pub(crate) place: u32,
+    pub(crate) sums: Sums,
 }
 
-/// Items of a few units.
+/// Items of a few units, rows first.
 pub(crate) struct Bucket {
     pub(crate) items: Vec<Item>,
     few: Few,
+    many: Vec<Placed>,
+    /// For each item its entry.
+    entry_of: Vec<u32>,
     ranked: Vec<Ranked>,
     smallest: Vec<u64>,
+}
+
+/// An item with all it is sorted by, and its place among the items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Placed {
+    unit: u64,
+    /// Of the group, among the unit's groups.
+    rank: u64,
+    group: u32,
+    place: u32,
 }
 
 /// Up to so many items are ordered by their keys.
@@ -43,10 +54,9 @@ struct Few {
     /// The keys in order.
     order: [u32; FEW],
     units: [Unit; FEW],
-    groups: [u32; FEW],
-    /// Where the places of each group end.
-    ends: [u32; FEW],
-    places: [u32; FEW],
+    entries: [Entry; FEW],
+    /// For each item its entry.
+    entry_of: [u32; FEW],
 }
 
 impl Bucket {
@@ -56,116 +66,160 @@ impl Bucket {
             keys: nothing,
             order: nothing,
             units: [Unit { name: 0, entries: 0 }; FEW],
-            groups: nothing,
-            ends: nothing,
-            places: nothing,
+            entries: [Entry::default(); FEW],
+            entry_of: nothing,
         };
-        Self { items: Vec::new(), few, ranked: Vec::new(), smallest: Vec::new() }
+        Self {
+            items: Vec::new(),
+            few,
+            many: Vec::new(),
+            entry_of: Vec::new(),
+            ranked: Vec::new(),
+            smallest: Vec::new(),
+        }
     }
 
-    /// Chooses the groups of each unit; the first `common` bits are the same in all units.
+    /// Chooses the groups of each unit; the first `common` bits are the same in all units, the first `rows` items are rows.
     pub(crate) fn choose(
         &mut self,
-        common: u32,
+        rows: usize,
+        (names, common): (Names, u32),
         context: &Context,
-        parts: &mut Parts,
+        chosen: &mut Chosen,
     ) -> Result<(), TallyError> {
-        let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
-        if self.items.len() > FEW {
-            self.thin_out(context.groups_per_unit);
-        }
-        if self.items.len() > FEW || !self.few.choose(&self.items, common, most, parts) {
-            self.choose_by_bytes(context, parts)?;
-        }
-        Ok(())
-    }
-
-    /// Drops what surely is not kept of one unit with many rows: ranks above the `most` smallest, of which each belongs to a group at least.
-    fn thin_out(&mut self, most: usize) {
-        let Self { items, smallest, .. } = self;
-        if most > FEW || items.iter().any(|item| item.unit != items[0].unit) {
-            return;
-        }
-        smallest.clear();
-        let mut worst = u64::MAX;
-        items.retain(|item| {
-            if item.rank > worst {
-                return false;
-            }
-            if let Err(at) = smallest.binary_search(&item.rank) {
-                smallest.insert(at, item.rank);
-                smallest.truncate(most);
-                worst = if smallest.len() == most { smallest[most - 1] } else { u64::MAX };
-            }
-            true
-        });
-        items.retain(|item| item.rank <= worst);
+        let few =
+            self.items.len() <= FEW && self.few.choose(&self.items, rows, (names, common), context, chosen);
+        if few { Ok(()) } else { self.choose_by_bytes(rows, names, context, chosen) }
     }
 
     /// Chooses where ranks may be equal, or items many.
     #[cold]
-    fn choose_by_bytes(&mut self, context: &Context, parts: &mut Parts) -> Result<(), TallyError> {
-        self.items.sort_unstable();
-        for unit in self.items.chunk_by(|one, two| one.unit == two.unit) {
-            self.ranked.clear();
+    fn choose_by_bytes(
+        &mut self,
+        rows: usize,
+        names: Names,
+        context: &Context,
+        chosen: &mut Chosen,
+    ) -> Result<(), TallyError> {
+        let Self { items, many, entry_of, ranked, .. } = self;
+        many.clear();
+        many.extend(items.iter().zip(0..).map(|(&Item { unit, group, .. }, place)| Placed {
+            unit,
+            rank: context.rank(names.hash(unit), group),
+            group,
+            place,
+        }));
+        entry_of.clear();
+        entry_of.resize(items.len(), 0);
+        thin_out(many, context.groups_per_unit, &mut self.smallest);
+        many.sort_unstable();
+        for unit in many.chunk_by(|one, two| one.unit == two.unit) {
+            ranked.clear();
             let mut first = 0;
             for group in unit.chunk_by(|one, two| one.group == two.group) {
-                self.ranked.push((group[0].rank, group[0].group, first));
+                ranked.push((group[0].rank, group[0].group, first));
                 first += group.len() as u32;
             }
-            keep_smallest(&mut self.ranked, context.groups_per_unit, context.groups)?;
-            for &(_, group, first) in &self.ranked {
-                let items = unit[first as usize..].iter().take_while(|item| item.group == group);
-                parts.groups.push(group);
-                parts.places.push(items.map(|item| item.place));
+            keep_smallest(ranked, context.groups_per_unit, context.groups)?;
+            for &(_, group, first) in &*ranked {
+                let mut entry = Entry { group, ..Entry::default() };
+                for item in unit[first as usize..].iter().take_while(|item| item.group == group) {
+                    entry_of[item.place as usize] = chosen.entries.len() as u32 + 1;
+                    entry.sums = plus(entry.sums, items[item.place as usize].sums);
+                }
+                chosen.entries.push(entry);
             }
-            parts.units.push(Unit { name: unit[0].unit, entries: self.ranked.len() as u32 });
+            chosen.units.push(Unit { name: unit[0].unit, entries: ranked.len() as u32 });
+        }
+        if chosen.by_parts {
+            chosen.of_rows.extend_from_slice(&entry_of[..rows]);
+            chosen.of_earlier.extend_from_slice(&entry_of[rows..]);
         }
         Ok(())
     }
 }
 
+#[inline]
+fn plus(one: Sums, two: Sums) -> Sums {
+    [0, 1, 2].map(|at| one[at].wrapping_add(two[at]))
+}
+
+/// Drops what surely is not kept of one unit with many rows: ranks above the `most` smallest, of which each belongs to a group at least.
+fn thin_out(items: &mut Vec<Placed>, most: usize, smallest: &mut Vec<u64>) {
+    if most > FEW || items.len() <= FEW || items.iter().any(|item| item.unit != items[0].unit) {
+        return;
+    }
+    smallest.clear();
+    let mut worst = u64::MAX;
+    items.retain(|item| {
+        if item.rank > worst {
+            return false;
+        }
+        if let Err(at) = smallest.binary_search(&item.rank) {
+            smallest.insert(at, item.rank);
+            smallest.truncate(most);
+            worst = if smallest.len() == most { smallest[most - 1] } else { u64::MAX };
+        }
+        true
+    });
+    items.retain(|item| item.rank <= worst);
+}
+
 impl Few {
     /// Chooses with no branch that depends on the items; false, and nothing chosen, if their keys leave something open.
     #[inline]
-    fn choose(&mut self, items: &[Item], common: u32, most: u32, parts: &mut Parts) -> bool {
-        self.sort(items, common);
-        let [mut units, mut groups, mut places] = [0; 3];
+    fn choose(
+        &mut self,
+        items: &[Item],
+        rows: usize,
+        (names, common): (Names, u32),
+        context: &Context,
+        chosen: &mut Chosen,
+    ) -> bool {
+        self.sort(items, (names, common), context);
+        let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
+        let before = chosen.entries.len() as u32;
+        let [mut units, mut entries] = [0; 2];
         let [mut met, mut open] = [0, 0];
-        let mut last = Item { unit: 0, rank: 0, group: 0, place: 0 };
+        let mut last = Item::default();
         let mut last_key = !self.order[0];
+        let mut sums = Sums::default();
         for &key in &self.order[..items.len()] {
-            let item = items[key as usize % FEW];
+            let place = key as usize % FEW;
+            let item = items[place];
             let differ = (key ^ last_key) >> PLACE;
             let new_unit = (item.unit != last.unit) | (units == 0);
             let new_group = (item.group != last.group) | new_unit;
             open |= u32::from(new_unit & (differ >> RANK == 0) | new_group & (differ == 0));
             met = if new_unit { 1 } else { met + u32::from(new_group) };
             let kept = met <= most;
-            // What is written where the count has not come is overwritten.
-            self.places[places % FEW] = item.place;
-            places += usize::from(kept);
-            self.groups[groups % FEW] = item.group;
-            groups += usize::from(new_group & kept);
-            self.ends[groups.wrapping_sub(1) % FEW] = places as u32;
+            entries += usize::from(new_group & kept);
+            // What is not kept is written where the next entry will be.
+            let entry = entries - usize::from(kept);
+            sums = plus(if new_group { Sums::default() } else { sums }, item.sums);
+            self.entries[entry % FEW] = Entry { group: item.group, sums };
+            self.entry_of[place] = if kept { before + entries as u32 } else { 0 };
             units += usize::from(new_unit);
             self.units[units.wrapping_sub(1) % FEW] = Unit { name: item.unit, entries: met.min(most) };
             (last, last_key) = (item, key);
         }
         if open == 0 {
-            parts.units.extend_from_slice(&self.units[..units]);
-            parts.groups.extend_from_slice(&self.groups[..groups]);
-            parts.places.append(&self.places[..places], &self.ends[..groups]);
+            chosen.units.extend_from_slice(&self.units[..units]);
+            chosen.entries.extend_from_slice(&self.entries[..entries]);
+            if chosen.by_parts {
+                chosen.of_rows.extend_from_slice(&self.entry_of[..rows]);
+                chosen.of_earlier.extend_from_slice(&self.entry_of[rows..items.len()]);
+            }
         }
         open == 0
     }
 
     /// Puts the keys of the items in order by comparing all pairs.
     #[inline]
-    fn sort(&mut self, items: &[Item], common: u32) {
+    fn sort(&mut self, items: &[Item], (names, common): (Names, u32), context: &Context) {
         for ((place, key), item) in self.keys.iter_mut().enumerate().zip(items) {
             let unit = item.unit.unbounded_shl(common) >> (32 + RANK + PLACE);
-            let rank = item.rank >> (64 - RANK);
+            let rank = context.rank(names.hash(item.unit), item.group) >> (64 - RANK);
             *key = (unit << (RANK + PLACE) | rank << PLACE) as u32 | place as u32;
         }
         // Four at a time, where the last are no items.
@@ -186,62 +240,110 @@ mod tests {
     use crate::layout::Layout;
     use proptest::prelude::*;
 
-    /// What sorting and counting come to, where no ranks of different groups are equal.
-    fn obvious(items: &[Item], most: u32) -> Parts {
-        let mut items = items.to_vec();
-        items.sort_by_key(|item| (item.unit, item.rank));
-        let mut parts = Parts::default();
-        for unit in items.chunk_by(|one, two| one.unit == two.unit) {
-            let mut entries = 0;
-            for group in unit.chunk_by(|one, two| one.group == two.group).take(most as usize) {
-                parts.groups.push(group[0].group);
-                parts.places.push(group.iter().map(|item| item.place));
-                entries += 1;
-            }
-            parts.units.push(Unit { name: unit[0].unit, entries });
+    const NAMES: Names = Names::Hashes { shelf: 0 };
+
+    /// With groups that have these hashes.
+    fn with_context<T>(group_hashes: &[u64], most: u32, f: impl FnOnce(&Context) -> T) -> T {
+        let secret = Secret::new([1, 2]);
+        let groups = Things::new(secret);
+        for group in 0..group_hashes.len() as u32 {
+            groups.number(&group.to_be_bytes()).unwrap();
         }
-        parts
+        f(&Context {
+            secret: &secret,
+            layout: &Layout::default(),
+            groups_per_unit: most as usize,
+            groups: &groups,
+            group_hashes,
+            domains: &[],
+            value_hashes: &[],
+        })
+    }
+
+    fn by_parts() -> Chosen {
+        Chosen { by_parts: true, ..Chosen::default() }
+    }
+
+    /// The sums of some row.
+    fn sums(place: usize) -> Sums {
+        [1, place as i64 % 2, place as i64 * 1000 - 7]
+    }
+
+    /// What sorting and counting come to; the bytes of groups are ordered like their numbers.
+    fn obvious(items: &[Item], rows: usize, context: &Context) -> Chosen {
+        let mut chosen = by_parts();
+        let mut entries = vec![0; items.len()];
+        let mut sorted: Vec<_> = items
+            .iter()
+            .enumerate()
+            .map(|(place, item)| (item.unit, context.rank(item.unit, item.group), item.group, place))
+            .collect();
+        sorted.sort_unstable();
+        for unit in sorted.chunk_by(|one, two| one.0 == two.0) {
+            let mut kept = 0;
+            for group in unit.chunk_by(|one, two| one.2 == two.2).take(context.groups_per_unit) {
+                let sums = group.iter().fold(Sums::default(), |sums, item| plus(sums, items[item.3].sums));
+                chosen.entries.push(Entry { group: group[0].2, sums });
+                kept += 1;
+                group.iter().for_each(|item| entries[item.3] = chosen.entries.len() as u32);
+            }
+            chosen.units.push(Unit { name: unit[0].0, entries: kept });
+        }
+        chosen.of_earlier = entries.split_off(rows);
+        chosen.of_rows = entries;
+        chosen
     }
 
     proptest! {
         #[test]
         fn keys_choose_what_is_obvious_or_nothing(
             picks in prop::collection::vec((0u64..4, 0u32..6), 0..=FEW), near in 0u32..64, common in 0u32..20, most in 1u32..8,
+            mask in prop_oneof![Just(u64::MAX), Just(2 << 7)],
         ) {
-            let items: Vec<Item> = picks.iter().zip(0..).map(|(&(unit, group), place)| {
-                // Units and ranks that differ only behind some bits.
+            let items: Vec<Item> = picks.iter().enumerate().map(|(place, &(unit, group))| {
+                // Units that differ only behind some bits.
                 let unit = (unit.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> near) & (u64::MAX >> common);
-                let rank = crate::hash::rank(unit, u64::from(group) << 7) >> (near / 2);
-                Item { unit, rank, group, place }
+                Item { unit, group, sums: sums(place) }
             }).collect();
-            let mut parts = Parts::default();
-            let told = Bucket::new().few.choose(&items, common, most, &mut parts);
-            prop_assert_eq!(&parts, &if told { obvious(&items, most) } else { Parts::default() });
-            prop_assert!(told || near > 5 || items.len() < 2);
+            let hashes: Vec<u64> = (0..6).map(|group| group << 7 & mask).collect();
+            let rows = items.len() / 2;
+            with_context(&hashes, most, |context| {
+                let mut chosen = by_parts();
+                let told = Bucket::new().few.choose(&items, rows, (NAMES, common), context, &mut chosen);
+                let expected = if told { obvious(&items, rows, context) } else { by_parts() };
+                prop_assert_eq!(chosen, expected);
+                prop_assert!(told || near > 5 || mask != u64::MAX || items.len() < 2);
+                Ok(())
+            })?;
         }
 
         #[test]
-        fn many_items_of_some_units_choose_what_is_obvious(
-            picks in prop::collection::vec((0u64..4, 0u32..60), FEW..300), units in 1u64..4, most in 1u32..50,
+        fn items_of_some_units_choose_what_is_obvious(
+            picks in prop::collection::vec((0u64..4, 0u32..60), 0..300), units in 1u64..4, most in 1u32..50,
+            mask in prop_oneof![Just(u64::MAX), Just(3 << 7), Just(0)],
         ) {
-            let items: Vec<Item> = picks.iter().zip(0..).map(|(&(unit, group), place)| {
-                let unit = unit % units;
-                Item { unit, rank: crate::hash::rank(unit, u64::from(group) << 7), group, place }
-            }).collect();
-            let secret = Secret::new([1, 2]);
-            let context = Context {
-                secret: &secret,
-                layout: &Layout::default(),
-                groups_per_unit: most as usize,
-                groups: &Things::new(secret),
-                group_hashes: &[],
-                domains: &[],
-                value_hashes: &[],
-            };
-            let mut parts = Parts::default();
-            let mut bucket = Bucket { items: items.clone(), ..Bucket::new() };
-            bucket.choose(0, &context, &mut parts).unwrap();
-            prop_assert_eq!(parts, obvious(&items, most));
+            let items: Vec<Item> = picks
+                .iter()
+                .enumerate()
+                .map(|(place, &(unit, group))| Item { unit: unit % units, group, sums: sums(place) })
+                .collect();
+            let hashes: Vec<u64> = (0..60).map(|group| group << 7 & mask).collect();
+            let rows = items.len() / 3;
+            with_context(&hashes, most, |context| {
+                let mut chosen = by_parts();
+                let mut bucket = Bucket { items: items.clone(), ..Bucket::new() };
+                bucket.choose(rows, (NAMES, 0), context, &mut chosen).unwrap();
+                let expected = obvious(&items, rows, context);
+                // Of a unit that keeps all of its groups none has to come first.
+                let entry = |chosen: &Chosen, entry: &u32| entry.checked_sub(1).map(|at| chosen.entries[at as usize]);
+                let entries = |chosen: &Chosen| -> Vec<_> {
+                    chosen.of_rows.iter().chain(&chosen.of_earlier).map(|at| entry(chosen, at)).collect()
+                };
+                prop_assert_eq!(&chosen.units, &expected.units);
+                prop_assert_eq!(chosen.of_rows.len(), rows);
+                prop_assert_eq!(entries(&chosen), entries(&expected));
+                Ok(())
+            })?;
         }
     }
 }

@@ -1,22 +1,23 @@
 //! [`Entries`]: what units count for in their groups.
 //!
 //! **Definition.** An *entry* is one unit in one of its groups: the sum of each lane over the unit's rows there, how many of these rows lie in which cell, and which
-//! values they have. It is made of *parts*: rows, and what earlier rows came to.
+//! values they have. It is made of *parts*: rows, and what earlier rows came to. [`Chosen`] says which parts make which entry.
 
 use crate::context::Context;
 use crate::error::TallyError;
 use crate::layout::{Lane, Layout};
 use crate::lists::Lists;
-use crate::record::Rows;
-use crate::settle::Names;
+use crate::names::Names;
+use crate::record::{Head, Rows};
 use crate::steps::ABSENT;
+use crate::wide::Number;
 
 /// Entries column by column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entries {
+pub(crate) struct Entries<N> {
     pub(crate) groups: Vec<u32>,
     /// One column for each lane.
-    pub(crate) lanes: Vec<Vec<i128>>,
+    pub(crate) lanes: Vec<Vec<N>>,
     /// For each spread, the cells in use and their counts.
     pub(crate) cells: Vec<Lists<(u32, u64)>>,
     /// For each pick, the picked values.
@@ -25,12 +26,16 @@ pub(crate) struct Entries {
 
 /// Which entries there will be, and what they are made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Parts {
+pub(crate) struct Chosen {
     /// The units in order.
     pub(crate) units: Vec<Unit>,
-    pub(crate) groups: Vec<u32>,
-    /// For each entry the places of its parts: rows, or earlier entries where [`EARLIER`] is set.
-    pub(crate) places: Lists<u32>,
+    pub(crate) entries: Vec<Entry>,
+    /// Whether it must be known which parts make an entry, because the sums are not enough.
+    pub(crate) by_parts: bool,
+    /// For each row the entry it belongs to, counted from 1; 0 if its unit does not keep its group.
+    pub(crate) of_rows: Vec<u32>,
+    /// The same for each earlier entry.
+    pub(crate) of_earlier: Vec<u32>,
 }
 
 /// A unit, and how many entries it has.
@@ -40,14 +45,42 @@ pub(crate) struct Unit {
     pub(crate) entries: u32,
 }
 
-/// Marks the place of an earlier entry.
-pub(crate) const EARLIER: u32 = 1 << 31;
+/// A group of a unit, with the sums that can be made while groups are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) group: u32,
+    pub(crate) sums: Sums,
+}
 
-impl Parts {
+/// Of rows, of rows whose head has a value, and of these values: right where they fit 64 bits.
+pub(crate) type Sums = [i64; 3];
+
+impl Chosen {
     pub(crate) fn clear(&mut self) {
         self.units.clear();
-        self.groups.clear();
-        self.places.clear();
+        self.entries.clear();
+        self.of_rows.clear();
+        self.of_earlier.clear();
+    }
+
+    /// The parts of each entry: the places of its rows, then, behind all rows, those of its earlier entries.
+    fn parts(&self) -> Lists<u32> {
+        let mut ends = vec![0; self.entries.len() + 1];
+        let places = || self.of_rows.iter().chain(&self.of_earlier).zip(0..).filter(|(entry, _)| **entry > 0);
+        places().for_each(|(&entry, _)| ends[entry as usize] += 1);
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        let mut parts = vec![0; start as usize];
+        for (&entry, place) in places() {
+            let end = &mut ends[entry as usize];
+            parts[*end as usize] = place;
+            *end += 1;
+        }
+        let mut lists = Lists::default();
+        lists.append(&parts, &ends[1..]);
+        lists
     }
 
     /// The unit of each entry.
@@ -56,7 +89,7 @@ impl Parts {
     }
 }
 
-impl Entries {
+impl<N: Number> Entries<N> {
     pub(crate) fn new(layout: &Layout) -> Self {
         Self {
             groups: Vec::new(),
@@ -73,40 +106,62 @@ impl Entries {
         self.values.iter_mut().for_each(Lists::clear);
     }
 
-    /// Becomes what the parts come to.
-    pub(crate) fn add_up(
+    /// What an entry adds to the sums over heads, as far as they are kept.
+    pub(crate) fn sums(&self, entry: usize, layout: &Layout) -> Sums {
+        let mut sums = Sums::default();
+        for (column, lane) in self.lanes.iter().zip(&layout.lanes) {
+            if let Some(at) = layout.sum_of(lane) {
+                let sum: i128 = column[entry].into();
+                sums[at] = sum as i64;
+            }
+        }
+        sums
+    }
+
+    /// Becomes what was chosen of the rows from the first on, and of the earlier entries.
+    pub(crate) fn add_up<H: Head>(
         &mut self,
-        parts: &Parts,
-        rows: &Rows,
+        chosen: &Chosen,
+        (rows, first): (&Rows<H>, usize),
         earlier: &Self,
         names: Names,
         context: &Context,
     ) -> Result<(), TallyError> {
         self.clear();
-        self.groups.extend_from_slice(&parts.groups);
+        self.groups.extend(chosen.entries.iter().map(|entry| entry.group));
         let Layout { lanes, spreads, picks, packing, .. } = context.layout;
-        let value = |row: usize, source: usize| rows.value(row, packing.places[source], packing);
+        let value = |row: usize, source: usize| rows.value(first + row, packing.places[source], packing);
         for ((sums, before), lane) in self.lanes.iter_mut().zip(&earlier.lanes).zip(lanes) {
+            if let Some(at) = context.layout.sum_of(lane).filter(|_| N::NARROW) {
+                sums.extend(chosen.entries.iter().map(|entry| N::of(entry.sums[at].into())));
+                continue;
+            }
             match *lane {
-                Lane::Rows if before.is_empty() => {
-                    sums.extend(parts.places.iter().map(|places| places.len() as i128));
-                }
-                Lane::Rows => add_lane(sums, parts, before, |_| 1),
+                Lane::Rows => add_lane(sums, chosen, before, |_| 1),
                 Lane::There(source) => {
-                    add_lane(sums, parts, before, |row| i64::from(value(row, source) != ABSENT));
+                    add_lane(sums, chosen, before, |row| i64::from(value(row, source) != ABSENT));
                 }
-                Lane::Sum(source) => add_lane(sums, parts, before, |row| match value(row, source) {
+                Lane::Sum(source) => add_lane(sums, chosen, before, |row| match value(row, source) {
                     ABSENT => 0,
                     value => value,
                 }),
             }
         }
+        if spreads.is_empty() && picks.is_empty() {
+            return Ok(());
+        }
+        let parts = chosen.parts();
+        let rows = chosen.of_rows.len();
         for ((cells, before), &source) in self.cells.iter_mut().zip(&earlier.cells).zip(spreads) {
-            add_cells(cells, parts, before, |row| value(row, source));
+            add_cells(cells, &parts, rows, before, |row| value(row, source));
         }
         for ((values, before), pick) in self.values.iter_mut().zip(&earlier.values).zip(picks) {
-            let choose = |values: &mut Vec<u32>, unit| context.pick(values, names.hash(unit), pick);
-            add_values(values, parts, before, |row| value(row, pick.source), choose)?;
+            let mut units = chosen.names();
+            let choose = |values: &mut Vec<u32>| match units.next() {
+                Some(unit) => context.pick(values, names.hash(unit), pick),
+                None => Err(TallyError::ours("an entry has no unit")),
+            };
+            add_values(values, &parts, rows, before, |row| value(row, pick.source), choose)?;
         }
         Ok(())
     }
@@ -114,29 +169,32 @@ impl Entries {
 
 /// Adds up one lane of each entry.
 #[inline]
-fn add_lane(sums: &mut Vec<i128>, parts: &Parts, before: &[i128], of_row: impl Fn(usize) -> i64) {
-    sums.extend(parts.places.iter().map(|places| {
-        let part = |&place: &u32| match place & EARLIER {
-            0 => i128::from(of_row(place as usize)),
-            _ => before[(place ^ EARLIER) as usize],
-        };
-        places.iter().map(part).sum::<i128>()
-    }));
+fn add_lane<N: Number>(sums: &mut Vec<N>, chosen: &Chosen, before: &[N], of_row: impl Fn(usize) -> i64) {
+    // What belongs to no entry goes to the first place, which is given up in the end.
+    sums.resize(chosen.entries.len() + 1, N::default());
+    for (row, &entry) in chosen.of_rows.iter().enumerate() {
+        sums[entry as usize].add(of_row(row));
+    }
+    for (&before, &entry) in before.iter().zip(&chosen.of_earlier) {
+        sums[entry as usize].merge(before);
+    }
+    sums.remove(0);
 }
 
 /// Counts the cells of each entry.
 fn add_cells(
     cells: &mut Lists<(u32, u64)>,
-    parts: &Parts,
+    parts: &Lists<u32>,
+    rows: usize,
     before: &Lists<(u32, u64)>,
     of_row: impl Fn(usize) -> i64,
 ) {
     let mut open: Vec<(u32, u64)> = Vec::new();
-    for places in parts.places.iter() {
-        for &place in places {
-            match place & EARLIER {
-                0 => open.extend(there(of_row(place as usize)).map(|cell| (cell, 1))),
-                _ => open.extend_from_slice(before.get((place ^ EARLIER) as usize)),
+    for places in parts.iter() {
+        for place in places.iter().map(|&place| place as usize) {
+            match place.checked_sub(rows) {
+                None => open.extend(there(of_row(place)).map(|cell| (cell, 1))),
+                Some(earlier) => open.extend_from_slice(before.get(earlier)),
             }
         }
         open.sort_unstable_by_key(|count| count.0);
@@ -152,20 +210,21 @@ fn add_cells(
 /// Picks the values of each entry.
 fn add_values(
     values: &mut Lists<u32>,
-    parts: &Parts,
+    parts: &Lists<u32>,
+    rows: usize,
     before: &Lists<u32>,
     of_row: impl Fn(usize) -> i64,
-    mut pick: impl FnMut(&mut Vec<u32>, u64) -> Result<(), TallyError>,
+    mut pick: impl FnMut(&mut Vec<u32>) -> Result<(), TallyError>,
 ) -> Result<(), TallyError> {
     let mut open = Vec::new();
-    for (places, unit) in parts.places.iter().zip(parts.names()) {
-        for &place in places {
-            match place & EARLIER {
-                0 => open.extend(there(of_row(place as usize))),
-                _ => open.extend_from_slice(before.get((place ^ EARLIER) as usize)),
+    for places in parts.iter() {
+        for place in places.iter().map(|&place| place as usize) {
+            match place.checked_sub(rows) {
+                None => open.extend(there(of_row(place))),
+                Some(earlier) => open.extend_from_slice(before.get(earlier)),
             }
         }
-        pick(&mut open, unit)?;
+        pick(&mut open)?;
         values.push(open.drain(..));
     }
     Ok(())

@@ -2,7 +2,9 @@
 //!
 //! **Definition.** fold(x, y) is the exclusive or of the two halves of the 128-bit product x · y. A string of bytes is hashed by folding it with
 //! secret words; the *rank* of a group for a unit is the fold of both hashes. A word is hashed by two rounds, each a product with an odd number
-//! and an exclusive or with its own higher half: both can be undone, so different words have different hashes.
+//! and an exclusive or with its own higher half: both can be undone, so different words have different hashes. A unit that is a word has a hash of its
+//! own, of which so much can be undone as well: the upper half mixes the lower half of the word with the upper; the lower half is the upper half of the word, struck
+//! out by a function of the hash's upper half. So the hash of a *small* word, below 2³², follows from its own upper half, and 4 bytes name the unit.
 //!
 //! **Guarantee.** None rests on how well this mixes: bounds hold for every function in its place, and whoever needs distinct things
 //! to be told apart compares the things. A good mix only makes each of a unit's groups equally likely to be kept.
@@ -39,6 +41,25 @@ impl Secret {
         half ^ half >> 32
     }
 
+    /// The hash of a unit that is a word; no other word has it.
+    #[inline]
+    pub(crate) fn unit(&self, word: u64) -> u64 {
+        let high = (word >> 32) as u32;
+        let spread = high.wrapping_mul((self.second >> 32) as u32 | 1);
+        let spread = (spread ^ spread >> 16).wrapping_mul(ODD as u32); // 0 if the word is small
+        let upper = self.scramble(word as u32) ^ spread;
+        u64::from(upper) << 32 | u64::from(high ^ echo(upper))
+    }
+
+    /// A number for each number of 32 bits; every step can be undone.
+    #[inline]
+    fn scramble(&self, word: u32) -> u32 {
+        let mixed = (word ^ self.first as u32).wrapping_mul(self.second as u32 | 1);
+        let mixed = (mixed ^ mixed >> 16 ^ (self.first >> 32) as u32).wrapping_mul(ODD as u32);
+        let mixed = (mixed ^ mixed >> 15).wrapping_mul((ODD >> 32) as u32);
+        mixed ^ mixed >> 16
+    }
+
     /// The hash of a wide word.
     #[inline]
     pub(crate) fn wide(&self, word: u128) -> u64 {
@@ -71,6 +92,18 @@ pub(crate) fn rank(unit: u64, thing: u64) -> u64 {
     fold(unit ^ thing, ODD)
 }
 
+/// The hash of the small unit whose hash has this upper half.
+#[inline]
+pub(crate) fn small_unit(upper: u32) -> u64 {
+    u64::from(upper) << 32 | u64::from(echo(upper))
+}
+
+/// The lower half of a small unit's hash, given the upper.
+#[inline]
+fn echo(upper: u32) -> u32 {
+    (u64::from(upper).wrapping_mul(ODD) >> 32) as u32
+}
+
 #[inline]
 fn fold(x: u64, y: u64) -> u64 {
     let product = u128::from(x) * u128::from(y);
@@ -94,25 +127,41 @@ mod tests {
         let [one, two] = [Secret::new([1, 2]), Secret::new([3, 4])];
         let order = |secret: &Secret| {
             let mut things: Vec<u64> = (0..20).collect();
-            things.sort_by_key(|thing| rank(secret.word(7), secret.thing(&thing.to_le_bytes())));
+            things.sort_by_key(|thing| rank(secret.unit(7), secret.thing(&thing.to_le_bytes())));
             things
         };
         assert_ne!(order(&one), order(&two));
     }
 
+    /// The number with which `odd` makes 1.
+    fn inverse(odd: u32) -> u32 {
+        (0..5).fold(odd, |x, _| x.wrapping_mul(2u32.wrapping_sub(odd.wrapping_mul(x))))
+    }
+
+    /// Undoes x ^ x >> by, for half the bits or nearly so.
+    fn unshifted(x: u32, by: u32) -> u32 {
+        x ^ x >> by ^ x.unbounded_shr(2 * by)
+    }
+
     /// Units that are words go by their hash alone, so it must be possible to undo it.
     #[test]
-    fn a_word_can_be_told_from_its_hash() {
-        let inverse =
-            |odd: u64| (0..6).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
+    fn a_unit_can_be_told_from_its_hash() {
         let mut word = 1u64;
         for secret in [Secret::new([0, 0]), Secret::new([u64::MAX, 17]), Secret::new([5, u64::MAX << 40])] {
-            for _ in 0..1000 {
+            for round in 0..1000 {
                 word = word.wrapping_mul(ODD).wrapping_add(12345);
-                let hash = secret.word(word);
-                let half = (hash ^ hash >> 32).wrapping_mul(inverse(ODD)) ^ secret.second;
-                let half = half ^ half >> 32;
-                assert_eq!(half.wrapping_mul(inverse(secret.second | 1)) ^ secret.first, word);
+                let word = if round % 2 == 0 { word } else { word >> 32 };
+                let hash = secret.unit(word);
+                let upper = (hash >> 32) as u32;
+                let high = hash as u32 ^ echo(upper);
+                let spread = high.wrapping_mul((secret.second >> 32) as u32 | 1);
+                let mixed = upper ^ (spread ^ spread >> 16).wrapping_mul(ODD as u32);
+                let mixed = unshifted(mixed, 16).wrapping_mul(inverse((ODD >> 32) as u32));
+                let mixed = unshifted(mixed, 15).wrapping_mul(inverse(ODD as u32));
+                let mixed = unshifted(mixed ^ (secret.first >> 32) as u32, 16);
+                let low = mixed.wrapping_mul(inverse(secret.second as u32 | 1)) ^ secret.first as u32;
+                assert_eq!(u64::from(high) << 32 | u64::from(low), word);
+                assert_eq!(hash == small_unit(upper), word >> 32 == 0);
             }
         }
     }
@@ -121,12 +170,18 @@ mod tests {
     #[test]
     fn consecutive_numbers_spread_evenly_over_the_highest_and_the_lowest_bits() {
         let secret = Secret::new([0x1234_5678_9ABC_DEF0, 0x0FED_CBA9_8765_4321]);
-        let mut counts = [[0i64; 16]; 3];
+        let mut counts = [[0i64; 16]; 8];
         for word in 0..100_000u64 {
-            let hash = secret.word(word);
-            counts[0][(hash >> 60) as usize] += 1;
-            counts[1][(hash & 15) as usize] += 1;
-            counts[2][(rank(hash, 99) >> 60) as usize] += 1;
+            for (hash, counts) in
+                [secret.word(word), secret.unit(word)].iter().zip(counts.chunks_exact_mut(3))
+            {
+                counts[0][(hash >> 60) as usize] += 1;
+                counts[1][(hash & 15) as usize] += 1;
+                counts[2][(rank(*hash, 99) >> 60) as usize] += 1;
+            }
+            // The upper halves of words, and the bits that tell the units of a shelf apart.
+            counts[6][(secret.unit(word << 32) >> 60) as usize] += 1;
+            counts[7][(secret.unit(word) >> 52) as usize & 15] += 1;
         }
         assert!(counts.iter().flatten().all(|count| (count - 6250).abs() < 462), "{counts:?}");
     }

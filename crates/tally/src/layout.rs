@@ -4,7 +4,7 @@
 //! (where there are units) each unit. A *heap* is what is kept beside lanes: cells of a histogram, or picked values. A *recipe* makes
 //! a measure of lanes and heaps. Measures share what they can: COUNT, SUM and AVG of one column have one source and two lanes.
 
-use crate::record::Packing;
+use crate::record::{Packing, Place};
 use crate::spec::{Bounds, Measure, Spec, Step};
 
 /// What is read of each row.
@@ -38,6 +38,7 @@ pub(crate) enum Recipe {
     Sum { lane: usize, unit: Bounds },
     Deviation { sum: usize, there: usize, centre: i64, most: u64 },
     Distinct { picks: usize },
+    Matched { picks: usize, most: u64 },
     Histogram { spread: usize, cells: u32, most: u64 },
 }
 
@@ -54,7 +55,7 @@ pub(crate) struct Pick {
 pub(crate) struct Layout {
     pub(crate) sources: Vec<Source>,
     pub(crate) lanes: Vec<Lane>,
-    /// Sources of picked values, one for each [`Measure::Distinct`].
+    /// Sources of picked values, one for each [`Measure::Distinct`] and [`Measure::Matched`].
     pub(crate) picks: Vec<Pick>,
     /// Sources of cells, one for each [`Measure::Histogram`].
     pub(crate) spreads: Vec<usize>,
@@ -66,6 +67,8 @@ pub(crate) struct Layout {
     pub(crate) packing: Packing,
     /// No row moves a lane further.
     pub(crate) reach: u64,
+    /// Whether some of it is made of rows one by one, not of the sums over their heads.
+    pub(crate) by_parts: bool,
 }
 
 impl Layout {
@@ -85,7 +88,20 @@ impl Layout {
             layout.recipes.push(recipe);
         }
         layout.packing = Packing::new(&layout.sources);
+        layout.by_parts = !layout.spreads.is_empty()
+            || !layout.picks.is_empty()
+            || layout.lanes.iter().any(|lane| layout.sum_of(lane).is_none());
         layout
+    }
+
+    /// Which of the [`Sums`](crate::entries::Sums) over heads a lane is.
+    pub(crate) fn sum_of(&self, lane: &Lane) -> Option<usize> {
+        let in_head = |source: usize| matches!(self.packing.places[source], Place::Head { .. });
+        match *lane {
+            Lane::Rows => Some(0),
+            Lane::There(source) => in_head(source).then_some(1),
+            Lane::Sum(source) => in_head(source).then_some(2),
+        }
     }
 
     fn recipe(&mut self, spec: &Spec, measure: &Measure) -> Recipe {
@@ -97,18 +113,25 @@ impl Layout {
             Measure::Deviation { input, step, centre, most, .. } => {
                 Recipe::Deviation { sum: self.sum(input, step, row), there: self.there(input), centre, most }
             }
-            Measure::Distinct { input, most } => {
-                let domain = place(&mut self.domains, input);
-                let source = self.source(Source::Value { input, domain });
-                self.picks.push(Pick { source, domain, most });
-                Recipe::Distinct { picks: self.picks.len() - 1 }
+            Measure::Distinct { input, most } => Recipe::Distinct { picks: self.pick(input, most) },
+            Measure::Matched { input, most, seen } if spec.has_unit => {
+                Recipe::Matched { picks: self.pick(input, seen), most }
             }
+            // A row has one value and brings it.
+            Measure::Matched { input, most, .. } => Recipe::Distinct { picks: self.pick(input, most) },
             Measure::Histogram { input, step, cells, most, .. } => {
                 let source = self.source(Source::Cell { input, step, row, cells });
                 self.spreads.push(source);
                 Recipe::Histogram { spread: self.spreads.len() - 1, cells, most }
             }
         }
+    }
+
+    fn pick(&mut self, input: usize, most: u64) -> usize {
+        let domain = place(&mut self.domains, input);
+        let source = self.source(Source::Value { input, domain });
+        self.picks.push(Pick { source, domain, most });
+        self.picks.len() - 1
     }
 
     fn source(&mut self, source: Source) -> usize {
@@ -143,7 +166,9 @@ fn row_bounds(spec: &Spec, measure: &Measure) -> Bounds {
             Bounds { low: row.low.clamp(unit.low, unit.high), high: row.high.clamp(unit.low, unit.high) }
         }
         Measure::Sum { row, .. } | Measure::Deviation { row, .. } | Measure::Histogram { row, .. } => row,
-        Measure::Count { .. } | Measure::Distinct { .. } => Bounds { low: 0, high: 0 },
+        Measure::Count { .. } | Measure::Distinct { .. } | Measure::Matched { .. } => {
+            Bounds { low: 0, high: 0 }
+        }
     }
 }
 

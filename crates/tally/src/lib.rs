@@ -40,6 +40,7 @@
 //! not leave the house as it is.
 
 mod archive;
+mod both;
 mod bound;
 mod bucket;
 mod codes;
@@ -48,11 +49,14 @@ mod context;
 mod entries;
 mod error;
 mod feed;
+mod flow;
 mod groups;
 mod hash;
 mod keep;
 mod layout;
 mod lists;
+mod matching;
+mod names;
 #[cfg(test)]
 mod properties;
 mod record;
@@ -72,9 +76,11 @@ mod tables;
 mod tallier;
 mod tally;
 mod totals;
+mod waiting;
 mod wide;
 mod words;
 
+pub use both::Both;
 pub use error::TallyError;
 pub use feed::Feed;
 pub use spec::{Bounds, Measure, Spec, Step};

@@ -107,6 +107,7 @@ fn any_measure() -> impl Strategy<Value = Measure> {
         any_most().prop_map(|most| Measure::Count { input: None, most }),
         any_most().prop_map(|most| Measure::Count { input: Some(0), most }),
         any_most().prop_map(|most| Measure::Distinct { input: 0, most }),
+        (any_most(), any_most()).prop_map(|(most, seen)| Measure::Matched { input: 0, most, seen }),
         sum,
         deviation,
         histogram,
@@ -125,6 +126,7 @@ fn aim(measure: Measure, at: usize, exponent: i32, inputs: &[Column]) -> Measure
     match (measure, step) {
         (Measure::Count { input: None, most }, _) => Measure::Count { input: None, most },
         (Measure::Distinct { most, .. }, _) => Measure::Distinct { input, most },
+        (Measure::Matched { most, seen, .. }, _) => Measure::Matched { input, most, seen },
         (Measure::Sum { row, unit, .. }, Some(step)) => Measure::Sum { input, step, row, unit },
         (Measure::Deviation { row, centre, most, .. }, Some(step)) => {
             Measure::Deviation { input, step, row, centre, most }
@@ -183,9 +185,10 @@ fn any_case_of(shape: (bool, usize, usize, usize)) -> impl Strategy<Value = Case
 /// How far a measure may move when a unit comes, cell by cell; and in all cells together.
 fn range(measure: &Measure) -> (i128, i128) {
     match *measure {
-        Measure::Count { most, .. } | Measure::Distinct { most, .. } | Measure::Histogram { most, .. } => {
-            (0, most.into())
-        }
+        Measure::Count { most, .. }
+        | Measure::Distinct { most, .. }
+        | Measure::Matched { most, .. }
+        | Measure::Histogram { most, .. } => (0, most.into()),
         Measure::Sum { unit, .. } => (unit.low.into(), unit.high.into()),
         Measure::Deviation { row, centre, most, .. } => {
             let [low, centre, high] = [row.low, centre, row.high].map(i128::from);

@@ -1,22 +1,103 @@
 //! [`Rows`]: rows in few bytes, on their way to their units.
 //!
-//! **Definition.** A row is its unit (8 bytes), its group (4) and its sources. A source whose bounds are less than 2³² − 1 apart takes 4 bytes: how far it lies
-//! above the lower bound, or 2³² − 1 where it is not there. Any other takes 8. The first short source travels in the head of the row, the
-//! others in its tail, so that rows of most questions are nothing but heads.
+//! **Definition.** A row is its unit, its group and its sources. A source whose bounds are less than 2³² − 1 apart is *short*: how far it lies
+//! above the lower bound, or one more than the furthest where it is not there (the least 2ⁿ − 1 that is). Any other takes 8 bytes. The first short source
+//! travels in the head of the row, the others in its tail, so that rows of most questions are nothing but heads.
+//!
+//! A head is [`Full`], 16 bytes, or [`Slim`], 8 bytes, if its unit has a short name and its group a small number.
 
+use crate::entries::Sums;
 use crate::layout::Source;
+use crate::names::{BITS, Names};
 use crate::steps::ABSENT;
 
-/// What every row has.
+/// What every row has: its unit, its group, its first short source.
+pub(crate) trait Head: Copy + Default {
+    /// A row of the unit with this hash.
+    fn new(hash: u64, group: u32, value: u32, packing: &Packing) -> Self;
+
+    /// The same row, if its unit goes by a number.
+    fn numbered(self, number: u32) -> Self;
+
+    fn unit(self, names: Names) -> u64;
+
+    fn group(self, packing: &Packing) -> u32;
+
+    fn value(self, packing: &Packing) -> u32;
+}
+
+/// A head for every row.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Head {
-    pub(crate) unit: u64,
-    pub(crate) group: u32,
+pub(crate) struct Full {
+    unit: u64,
+    group: u32,
     value: u32,
 }
 
-/// What stands for a short source that is not there.
-const NOTHING: u32 = u32::MAX;
+impl Head for Full {
+    #[inline]
+    fn new(hash: u64, group: u32, value: u32, _: &Packing) -> Self {
+        Self { unit: hash, group, value }
+    }
+
+    fn numbered(self, number: u32) -> Self {
+        Self { unit: u64::from(number), ..self }
+    }
+
+    #[inline]
+    fn unit(self, _: Names) -> u64 {
+        self.unit
+    }
+
+    #[inline]
+    fn group(self, _: &Packing) -> u32 {
+        self.group
+    }
+
+    #[inline]
+    fn value(self, _: &Packing) -> u32 {
+        self.value
+    }
+}
+
+/// From the top: the short name of a unit, the group, the value in as many bits as it needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slim(u64);
+
+/// How many bits a short name has.
+const SHORT_NAME: u32 = 32 - BITS;
+
+/// How many are left for group and value.
+const REST: u32 = 64 - SHORT_NAME;
+
+/// Short names are below.
+pub(crate) const SHORT_NAMES: usize = 1 << SHORT_NAME;
+
+impl Head for Slim {
+    #[inline]
+    fn new(hash: u64, group: u32, value: u32, packing: &Packing) -> Self {
+        Self(hash << BITS >> REST << REST | u64::from(group) << packing.value_bits | u64::from(value))
+    }
+
+    fn numbered(self, number: u32) -> Self {
+        Self(self.0 << SHORT_NAME >> SHORT_NAME | u64::from(number) << REST)
+    }
+
+    #[inline]
+    fn unit(self, names: Names) -> u64 {
+        names.of_short((self.0 >> REST) as u32)
+    }
+
+    #[inline]
+    fn group(self, packing: &Packing) -> u32 {
+        (self.0 << SHORT_NAME >> SHORT_NAME >> packing.value_bits) as u32
+    }
+
+    #[inline]
+    fn value(self, packing: &Packing) -> u32 {
+        self.0 as u32 & packing.nothing
+    }
+}
 
 /// Where a source is, and how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +115,17 @@ pub(crate) enum Place {
 pub(crate) struct Packing {
     pub(crate) places: Vec<Place>,
     /// How many words the tail of a row has.
-    tail: usize,
+    pub(crate) tail: usize,
+    /// How many bits the value in the head needs.
+    value_bits: u32,
+    /// What stands for a value that is not there: so many ones.
+    nothing: u32,
+    /// The lower bound of the values in heads.
+    low: i64,
 }
+
+/// What stands for a short source in the tail that is not there.
+const NOTHING: u32 = u32::MAX;
 
 impl Packing {
     pub(crate) fn new(sources: &[Source]) -> Self {
@@ -43,9 +133,13 @@ impl Packing {
         let mut head = true;
         for source in sources {
             let at = packing.tail;
-            let place = match least_if_short(source) {
-                Some(low) if std::mem::take(&mut head) => Place::Head { low },
-                Some(low) => Place::Short { at, low },
+            let place = match range_if_short(source) {
+                Some((low, furthest)) if std::mem::take(&mut head) => {
+                    packing.value_bits = (u64::from(furthest) + 2).next_power_of_two().ilog2();
+                    packing.low = low;
+                    Place::Head { low }
+                }
+                Some((low, _)) => Place::Short { at, low },
                 None => Place::Long { at },
             };
             packing.tail += match place {
@@ -55,29 +149,60 @@ impl Packing {
             };
             packing.places.push(place);
         }
+        packing.nothing = ((1u64 << packing.value_bits) - 1) as u32;
         packing
+    }
+
+    /// Whether all groups up to this one have a place in slim heads.
+    pub(crate) fn is_slim(&self, group: u32) -> bool {
+        u64::from(group) >> (REST - self.value_bits) == 0
+    }
+
+    /// What a row with this value in its head adds to the sums over heads.
+    #[inline]
+    pub(crate) fn sums(&self, value: u32) -> Sums {
+        let there = i64::from(value != self.nothing);
+        [1, there, if there == 0 { 0 } else { self.low.wrapping_add(i64::from(value)) }]
+    }
+
+    /// The values that travel in the heads of these rows.
+    pub(crate) fn values_into(&self, sources: &[Vec<i64>], rows: usize, values: &mut Vec<u32>) {
+        values.clear();
+        let mut places = self.places.iter().zip(sources);
+        match places.find_map(|(place, source)| match *place {
+            Place::Head { low } => Some((low, source)),
+            _ => None,
+        }) {
+            Some((low, source)) => {
+                values.extend(source.iter().map(|&value| short(value, low, self.nothing)));
+            }
+            None => values.resize(rows, 0),
+        }
     }
 }
 
-/// The least value of a source that needs no more than 4 bytes.
-fn least_if_short(source: &Source) -> Option<i64> {
+/// The least value of a source that needs no more than 4 bytes, and how far from it the greatest lies.
+fn range_if_short(source: &Source) -> Option<(i64, u32)> {
     match *source {
         Source::Steps { row, .. } => {
-            { (row.high.wrapping_sub(row.low) as u64) < u64::from(NOTHING) }.then_some(row.low)
+            let furthest = row.high.wrapping_sub(row.low) as u64;
+            (furthest < u64::from(NOTHING)).then_some((row.low, furthest as u32))
         }
-        // Cells and numbers of values are below 2³² − 1.
-        Source::There { .. } | Source::Cell { .. } | Source::Value { .. } => Some(0),
+        Source::There { .. } => Some((0, 0)),
+        Source::Cell { cells, .. } => Some((0, cells - 1)),
+        // Numbers of values are below 2³² − 1.
+        Source::Value { .. } => Some((0, NOTHING - 1)),
     }
 }
 
 /// Some rows, all packed alike.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rows {
-    pub(crate) heads: Vec<Head>,
+pub(crate) struct Rows<H> {
+    pub(crate) heads: Vec<H>,
     tails: Vec<u32>,
 }
 
-impl Rows {
+impl<H: Head> Rows<H> {
     pub(crate) fn with_capacity(rows: usize, packing: &Packing) -> Self {
         Self { heads: Vec::with_capacity(rows), tails: Vec::with_capacity(rows * packing.tail) }
     }
@@ -86,46 +211,68 @@ impl Rows {
         self.heads.len()
     }
 
-    /// Appends the rows with these places in the columns.
-    pub(crate) fn append(
-        &mut self,
-        rows: &[u32],
-        units: &[u64],
-        groups: &[u32],
-        sources: &[Vec<i64>],
-        packing: &Packing,
-    ) {
-        let head = |row: u32, value| Head { unit: units[row as usize], group: groups[row as usize], value };
-        let first = packing.places.iter().zip(sources).find_map(|(place, source)| match *place {
-            Place::Head { low } => Some((low, source)),
-            _ => None,
-        });
-        match first {
-            Some((low, source)) => {
-                self.heads.extend(rows.iter().map(|&row| head(row, short(source[row as usize], low))));
-            }
-            None => self.heads.extend(rows.iter().map(|&row| head(row, 0))),
-        }
-        if packing.tail == 0 {
-            return;
-        }
-        for &row in rows {
-            for (place, source) in packing.places.iter().zip(sources) {
-                let value = source[row as usize];
-                match *place {
-                    Place::Head { .. } => {}
-                    Place::Short { low, .. } => self.tails.push(short(value, low)),
-                    Place::Long { .. } => self.tails.extend([value as u32, (value >> 32) as u32]),
-                }
+    /// Appends the tail of the row with this place in the columns.
+    pub(crate) fn push_tail(&mut self, row: usize, sources: &[Vec<i64>], packing: &Packing) {
+        for (place, source) in packing.places.iter().zip(sources) {
+            match *place {
+                Place::Head { .. } => {}
+                Place::Short { low, .. } => self.tails.push(short(source[row], low, NOTHING)),
+                Place::Long { .. } => self.tails.extend([source[row] as u32, (source[row] >> 32) as u32]),
             }
         }
     }
 
     /// How much memory they take.
     pub(crate) fn size(&self) -> usize {
-        self.heads.capacity() * size_of::<Head>() + self.tails.capacity() * size_of::<u32>()
+        self.heads.capacity() * size_of::<H>() + self.tails.capacity() * size_of::<u32>()
     }
 
+    /// The same rows with full heads.
+    pub(crate) fn widen(self, names: Names, packing: &Packing) -> Rows<Full> {
+        let full = |head: &H| Full {
+            unit: head.unit(names),
+            group: head.group(packing),
+            value: head.value(packing),
+        };
+        Rows { heads: self.heads.iter().map(full).collect(), tails: self.tails }
+    }
+
+    /// Makes this the rows of several blocks; `place` says where each row goes, given its head.
+    pub(crate) fn rearrange(&mut self, blocks: &[Self], packing: &Packing, mut place: impl FnMut(H) -> u32) {
+        let rows = blocks.iter().map(Self::len).sum();
+        // What was there before is overwritten, so only what is missing is filled.
+        self.heads.resize(rows, H::default());
+        self.tails.resize(rows * packing.tail, 0);
+        for block in blocks {
+            if packing.tail == 0 {
+                for &head in &block.heads {
+                    self.heads[place(head) as usize] = head;
+                }
+            } else {
+                for (&head, tail) in block.heads.iter().zip(block.tails.chunks_exact(packing.tail)) {
+                    let to = place(head) as usize;
+                    self.heads[to] = head;
+                    self.tails[to * packing.tail..][..packing.tail].copy_from_slice(tail);
+                }
+            }
+        }
+    }
+
+    /// What a row has at a place, or [`ABSENT`].
+    #[inline]
+    pub(crate) fn value(&self, row: usize, place: Place, packing: &Packing) -> i64 {
+        match place {
+            Place::Head { low } => long(self.heads[row].value(packing), low, packing.nothing),
+            Place::Short { at, low } => long(self.tails[row * packing.tail + at], low, NOTHING),
+            Place::Long { at } => {
+                let words = &self.tails[row * packing.tail + at..][..2];
+                i64::from(words[0]) | i64::from(words[1]) << 32
+            }
+        }
+    }
+}
+
+impl Rows<Full> {
     /// Each row as words: its unit, its group, its value, its tail.
     pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
         let tail = self.tails.len().checked_div(self.heads.len()).unwrap_or(0);
@@ -144,71 +291,67 @@ impl Rows {
         let mut read = Self::with_capacity(rows, packing);
         for _ in 0..rows {
             let unit = u64::from(word()?) | u64::from(word()?) << 32;
-            read.heads.push(Head { unit, group: word()?, value: word()? });
+            read.heads.push(Full { unit, group: word()?, value: word()? });
             for _ in 0..packing.tail {
                 read.tails.push(word()?);
             }
         }
         Ok(read)
     }
-
-    /// Makes this the rows of several blocks; `place` says where each row goes, given its unit.
-    pub(crate) fn rearrange(
-        &mut self,
-        blocks: &[Self],
-        packing: &Packing,
-        mut place: impl FnMut(u64) -> u32,
-    ) {
-        let rows = blocks.iter().map(Self::len).sum();
-        // What was there before is overwritten, so only what is missing is filled.
-        self.heads.resize(rows, Head::default());
-        self.tails.resize(rows * packing.tail, 0);
-        for block in blocks {
-            if packing.tail == 0 {
-                for head in &block.heads {
-                    self.heads[place(head.unit) as usize] = *head;
-                }
-            } else {
-                for (head, tail) in block.heads.iter().zip(block.tails.chunks_exact(packing.tail)) {
-                    let to = place(head.unit) as usize;
-                    self.heads[to] = *head;
-                    self.tails[to * packing.tail..][..packing.tail].copy_from_slice(tail);
-                }
-            }
-        }
-    }
-
-    /// What a row has at a place, or [`ABSENT`].
-    #[inline]
-    pub(crate) fn value(&self, row: usize, place: Place, packing: &Packing) -> i64 {
-        match place {
-            Place::Head { low } => long(self.heads[row].value, low),
-            Place::Short { at, low } => long(self.tails[row * packing.tail + at], low),
-            Place::Long { at } => {
-                let words = &self.tails[row * packing.tail + at..][..2];
-                i64::from(words[0]) | i64::from(words[1]) << 32
-            }
-        }
-    }
 }
 
 #[inline]
-fn short(value: i64, low: i64) -> u32 {
-    if value == ABSENT { NOTHING } else { (value - low) as u32 }
+fn short(value: i64, low: i64, nothing: u32) -> u32 {
+    if value == ABSENT { nothing } else { value.wrapping_sub(low) as u32 }
 }
 
 #[inline]
-fn long(value: u32, low: i64) -> i64 {
-    if value == NOTHING { ABSENT } else { low + i64::from(value) }
+fn long(value: u32, low: i64, nothing: u32) -> i64 {
+    if value == nothing { ABSENT } else { low + i64::from(value) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::Secret;
     use crate::spec::{Bounds, Step};
 
     fn steps(low: i64, high: i64) -> Source {
         Source::Steps { input: 0, step: Step::One, row: Bounds { low, high } }
+    }
+
+    fn rows<H: Head>(hashes: &[u64], groups: &[u32], sources: &[Vec<i64>], packing: &Packing) -> Rows<H> {
+        let mut values = Vec::new();
+        packing.values_into(sources, hashes.len(), &mut values);
+        let mut rows = Rows::with_capacity(2, packing);
+        for row in 0..hashes.len() {
+            rows.heads.push(H::new(hashes[row], groups[row], values[row], packing));
+            rows.push_tail(row, sources, packing);
+        }
+        rows
+    }
+
+    /// Reads rows that were turned around, as they are and widened.
+    fn assert_read<H: Head>(hashes: &[u64], groups: &[u32], sources: &[Source], values: &[Vec<i64>]) {
+        let packing = Packing::new(sources);
+        let names = Names::Hashes { shelf: 0x5A };
+        let block: Rows<H> = rows(hashes, groups, values, &packing);
+        let mut turned = Rows::default();
+        let mut next = 2 * hashes.len() as u32;
+        turned.rearrange(&[block.clone(), block], &packing, |_| {
+            next -= 1;
+            next
+        });
+        let full = turned.clone().widen(names, &packing);
+        for at in 0..2 * hashes.len() {
+            let row = hashes.len() - 1 - at % hashes.len();
+            let head = turned.heads[at];
+            assert_eq!((head.unit(names), head.group(&packing)), (hashes[row], groups[row]));
+            for (place, values) in packing.places.iter().zip(values) {
+                assert_eq!(turned.value(at, *place, &packing), values[row], "{place:?} of row {row}");
+                assert_eq!(full.value(at, *place, &packing), values[row], "{place:?} of row {row}, widened");
+            }
+        }
     }
 
     #[test]
@@ -221,14 +364,13 @@ mod tests {
             Source::There { input: 1 },
             steps(1 << 62, 1 << 62),
         ];
-        let values = vec![
+        let values = [
             vec![-(1 << 62), ABSENT, 1 << 62, -1],
             vec![-5, widest, ABSENT, 0],
             vec![-5, widest + 1, ABSENT, 0],
             vec![0, ABSENT, 0, ABSENT],
             vec![1 << 62, 1 << 62, ABSENT, 1 << 62],
         ];
-        let packing = Packing::new(&sources);
         let expected = [
             Place::Long { at: 0 },
             Place::Head { low: -5 },
@@ -236,25 +378,46 @@ mod tests {
             Place::Short { at: 4, low: 0 },
             Place::Short { at: 5, low: 1 << 62 },
         ];
-        assert_eq!(packing.places, expected);
-        let mut rows = Rows::default();
-        rows.append(&[3, 1], &[10, 11, 12, 13], &[0, 1, 2, 3], &values, &packing);
-        rows.append(&[0, 2], &[10, 11, 12, 13], &[0, 1, 2, 3], &values, &packing);
-        let mut sorted = Rows::default();
-        sorted.rearrange(&[rows.clone(), rows], &packing, {
-            let mut next = [0, 2, 4, 6];
-            move |unit| {
-                let place = &mut next[unit as usize - 10];
-                *place += 1;
-                *place - 1
-            }
-        });
-        for at in 0..8 {
-            let row = at / 2;
-            assert_eq!((sorted.heads[at].unit, sorted.heads[at].group), (row as u64 + 10, row as u32));
-            for (place, values) in packing.places.iter().zip(&values) {
-                assert_eq!(sorted.value(at, *place, &packing), values[row], "{place:?} of row {row}");
-            }
-        }
+        assert_eq!(Packing::new(&sources).places, expected);
+        let small = [0x5A00_0000, 0x5AFF_FFFF, 0x5A12_3456, 0x5A00_0001].map(crate::hash::small_unit);
+        assert_read::<Full>(&[10, u64::MAX, 12, 13], &[0, u32::MAX, 2, 3], &sources, &values);
+        assert_read::<Full>(&small, &[0, 1, 2, 255], &sources, &values);
+        assert_read::<Slim>(&small, &[0, 1, 2, 255], &sources, &values);
+    }
+
+    /// The more bits a value needs, the fewer are left for groups; what is not there is never a value.
+    #[test]
+    fn group_and_value_share_what_the_unit_leaves() {
+        let most = |furthest: i64, bits: u32| {
+            let sources = [steps(7, 7 + furthest)];
+            let packing = Packing::new(&sources);
+            let last = u32::try_from((1u64 << bits) - 1).unwrap();
+            assert_eq!((packing.value_bits, packing.nothing), (40 - bits, (1u64 << (40 - bits)) as u32 - 1));
+            assert!(packing.is_slim(last) && (last == u32::MAX || !packing.is_slim(last + 1)));
+            let small = [0x5A00_0000, 0x5AFF_FFFF, 0x5A12_3456].map(crate::hash::small_unit);
+            assert_read::<Slim>(&small, &[last, 0, last], &sources, &[vec![7 + furthest, ABSENT, 7]]);
+        };
+        most(254, 32);
+        most(255, 31);
+        most((1 << 30) - 2, 10);
+        most((1 << 30) - 1, 9);
+        assert!(Packing::new(&[Source::Value { input: 0, domain: 0 }]).is_slim(255));
+        assert!(!Packing::new(&[Source::Value { input: 0, domain: 0 }]).is_slim(256));
+        assert!(Packing::new(&[]).is_slim(u32::MAX));
+    }
+
+    #[test]
+    fn a_numbered_row_keeps_all_but_its_unit() {
+        let packing = Packing::new(&[steps(0, 1 << 30)]);
+        let names = Names::Numbers(&[]);
+        let hash = Secret::new([1, 2]).bytes(b"somebody");
+        let last = SHORT_NAMES as u32 - 1;
+        let slim = Slim::new(hash, 300, 77, &packing).numbered(last);
+        assert_eq!((slim.unit(names), slim.group(&packing), slim.value(&packing)), (last.into(), 300, 77));
+        let full = Full::new(hash, 300, 77, &packing).numbered(u32::MAX);
+        assert_eq!(
+            (full.unit(names), full.group(&packing), full.value(&packing)),
+            (u32::MAX.into(), 300, 77)
+        );
     }
 }

@@ -30,6 +30,7 @@ pub(crate) fn tally(spec: &Spec, columns: &[Column], rows: usize, secret: &Secre
         groups.insert(Vec::new(), (0, reference.nothing(), 0));
     }
     let mut distinct: BTreeMap<(Vec<Value>, usize), BTreeSet<Value>> = BTreeMap::new();
+    let mut matched: BTreeMap<(Vec<Value>, usize), Vec<Vec<Value>>> = BTreeMap::new();
     for (unit, mut found) in units {
         reference.keep(&unit, &mut found);
         for (group, rows) in found {
@@ -39,6 +40,10 @@ pub(crate) fn tally(spec: &Spec, columns: &[Column], rows: usize, secret: &Secre
                 if let Measure::Distinct { input, most } = *measure {
                     let picked = reference.pick(&unit, input, most, &rows);
                     distinct.entry((group.clone(), index)).or_default().extend(picked);
+                } else if let Measure::Matched { input, most, seen } = *measure {
+                    let seen = if spec.has_unit { seen } else { most };
+                    let picked = reference.pick(&unit, input, seen, &rows);
+                    matched.entry((group.clone(), index)).or_default().push(picked);
                 } else {
                     let moved = reference.measure(measure, &rows);
                     total.1[index].iter_mut().zip(moved).for_each(|(total, moved)| *total += moved);
@@ -49,7 +54,44 @@ pub(crate) fn tally(spec: &Spec, columns: &[Column], rows: usize, secret: &Secre
     for ((group, index), values) in distinct {
         groups.get_mut(&group).unwrap().1[index][0] = values.len() as i128;
     }
+    for ((group, index), units) in matched {
+        let Measure::Matched { most, .. } = spec.measures[index] else { continue };
+        groups.get_mut(&group).unwrap().1[index][0] = brought(&units, most);
+    }
     reference.write(groups, rows)
+}
+
+/// How many values units can bring, `most` each: one value after the other, moving others where that helps.
+fn brought(units: &[Vec<Value>], most: u64) -> i128 {
+    let mut gifts: Vec<BTreeSet<&Value>> = vec![BTreeSet::new(); units.len()];
+    let values: BTreeSet<&Value> = units.iter().flatten().collect();
+    values.into_iter().filter(|&value| give(value, units, most, &mut gifts, &mut BTreeSet::new())).count()
+        as i128
+}
+
+/// Gives a value to a unit that has it, if need be by giving one of that unit's to another.
+fn give<'a>(
+    value: &'a Value,
+    units: &'a [Vec<Value>],
+    most: u64,
+    gifts: &mut [BTreeSet<&'a Value>],
+    tried: &mut BTreeSet<usize>,
+) -> bool {
+    for unit in (0..units.len()).filter(|&unit| units[unit].contains(value)) {
+        if most == 0 || !tried.insert(unit) {
+            continue;
+        }
+        if (gifts[unit].len() as u64) < most {
+            return gifts[unit].insert(value);
+        }
+        for other in gifts[unit].clone() {
+            if give(other, units, most, gifts, tried) {
+                gifts[unit].remove(other);
+                return gifts[unit].insert(value);
+            }
+        }
+    }
+    false
 }
 
 struct Reference<'a> {
@@ -109,11 +151,10 @@ impl Reference<'_> {
     fn unit_hash(&self, unit: &Value) -> u64 {
         let word = matches!(kind(&self.columns[0].data_type), Some(Kind::Word(_) | Kind::Nothing));
         match unit {
-            Value::Null if word => self.secret.word(0),
             Value::Null => 0,
-            Value::Int(value) if word => self.secret.word(*value as u64),
+            Value::Int(value) if word => self.secret.unit(*value as u64),
             Value::Int(value) => self.secret.bytes(&value.to_le_bytes()),
-            Value::Float(_) => self.secret.word(unit.float().to_bits()),
+            Value::Float(_) => self.secret.unit(unit.float().to_bits()),
             Value::Big(value) => self.secret.bytes(&value.to_le_bytes()),
             Value::Bytes(value) => self.secret.bytes(value),
         }
@@ -161,7 +202,7 @@ impl Reference<'_> {
                 }
                 counts.into_iter().map(|count| share(count, values.len(), most)).collect()
             }
-            Measure::Distinct { .. } => vec![0],
+            Measure::Distinct { .. } | Measure::Matched { .. } => vec![0],
         }
     }
 }

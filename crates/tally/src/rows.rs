@@ -103,7 +103,7 @@ impl RowSums {
                 (Part::Values(values), Recipe::Distinct { picks }) if layout.picks[*picks].most > 0 => {
                     std::mem::swap(values, &mut self.pairs[*picks]);
                 }
-                (Part::Cells(_) | Part::Values(_), _) => {}
+                (Part::Cells(_) | Part::Values(_) | Part::Edges(..), _) => {}
             }
         }
         totals
@@ -118,7 +118,7 @@ fn number_of(recipe: &Recipe, lane: impl Fn(usize) -> i128) -> i128 {
         Recipe::Deviation { sum, there, centre, most } => {
             (lane(sum) - lane(there) * i128::from(centre)) * bound::count(1, most)
         }
-        Recipe::Distinct { .. } | Recipe::Histogram { .. } => 0,
+        Recipe::Distinct { .. } | Recipe::Matched { .. } | Recipe::Histogram { .. } => 0,
     }
 }
 

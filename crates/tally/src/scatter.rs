@@ -1,6 +1,6 @@
 //! [`Scatter`]: the rows of one feed on their way to the shelves of their units.
 //!
-//! The rows of a batch are sorted by shelf first, so that a shelf gets all of its rows at once. They gather in a block, and leave when it is full.
+//! The rows for one shelf gather in a block, and leave when it is full. A batch goes with slim heads if all of its rows can.
 
 use arrow::array::{Array, ArrayRef};
 
@@ -8,47 +8,61 @@ use crate::column::{Kind, each_bytes, kind, nulls, plain, words_into};
 use crate::error::TallyError;
 use crate::groups::lock;
 use crate::lists::Lists;
-use crate::record::Rows;
-use crate::settle::Settler;
+use crate::names::{NULL, SHELVES, shelf_of};
+use crate::record::{Full, Packing, Rows, Slim};
+use crate::settle::Settlers;
 use crate::shared::{Hashes, Shared};
-use crate::shelf::{SHELVES, shelf_of};
 use crate::sources::Reader;
+use crate::waiting::Waits;
 
-/// One block for each shelf.
+/// Blocks of slim and of full rows.
 pub(crate) struct Scatter {
-    blocks: Vec<Block>,
-    hashes: Hashes,
-    settler: Settler,
+    slim: Blocks<Slim>,
+    full: Blocks<Full>,
+    desk: Desk,
     batch: Batch,
 }
 
-/// Rows for one shelf.
-#[derive(Default)]
-struct Block {
-    rows: Rows,
+/// One block for each shelf.
+struct Blocks<H> {
+    rows: Vec<Rows<H>>,
     /// The unit of each row, where units are strings.
-    strings: Lists<u8>,
+    strings: Vec<Named>,
+}
+
+/// Units that are strings, with their hashes.
+#[derive(Default)]
+struct Named {
+    bytes: Lists<u8>,
+    hashes: Vec<u64>,
+}
+
+/// What is needed to settle the rows of a shelf.
+struct Desk {
+    hashes: Hashes,
+    settlers: Settlers,
 }
 
 /// The units of a batch.
 #[derive(Default)]
 struct Batch {
-    /// The unit of each row: its hash.
+    /// The hash of each row's unit, and its shelf.
     units: Vec<u64>,
+    shelves: Vec<u16>,
     /// Its bytes, where units are strings.
     strings: Lists<u8>,
-    shelves: Vec<u16>,
-    /// The rows sorted by shelf, and where the rows of each shelf end.
-    order: Vec<u32>,
-    ends: Vec<u32>,
+    /// Whether all units may have short names.
+    short: bool,
+    /// What each row has in its head.
+    values: Vec<u32>,
 }
 
 impl Scatter {
     pub(crate) fn new(shared: &Shared) -> Self {
         Self {
-            blocks: (0..=SHELVES).map(|_| Block::default()).collect(),
-            hashes: Hashes::default(),
-            settler: Settler::new(&shared.layout),
+            slim: Blocks::new(),
+            full: Blocks::new(),
+            desk: Desk { hashes: Hashes::default(), settlers: Settlers::new(&shared.layout) },
             batch: Batch::default(),
         }
     }
@@ -60,95 +74,116 @@ impl Scatter {
         reader: &Reader,
         shared: &Shared,
     ) -> Result<(), TallyError> {
+        let packing = &shared.layout.packing;
         self.batch.read(&plain(units)?, shared)?;
-        self.batch.sort();
-        let mut start = 0;
-        for shelf in 0..=SHELVES {
-            let end = self.batch.ends[shelf] as usize;
-            if start < end {
-                self.put(shelf, start..end, reader, shared)?;
-            }
-            start = end;
+        packing.values_into(&reader.sources, units.len(), &mut self.batch.values);
+        let greatest = reader.groups.iter().copied().max().unwrap_or(0);
+        if self.batch.short && packing.is_slim(greatest) {
+            self.slim.add(&self.batch, reader, shared, &mut self.desk)
+        } else {
+            self.full.add(&self.batch, reader, shared, &mut self.desk)
         }
-        Ok(())
     }
 
-    fn put(
+    /// Hands over what is left.
+    pub(crate) fn finish(&mut self, shared: &Shared) -> Result<(), TallyError> {
+        self.slim.finish(shared, &mut self.desk)?;
+        self.full.finish(shared, &mut self.desk)
+    }
+}
+
+impl<H: Waits> Blocks<H> {
+    fn new() -> Self {
+        Self {
+            rows: (0..=SHELVES).map(|_| Rows::with_capacity(0, &Packing::default())).collect(),
+            strings: (0..=SHELVES).map(|_| Named::default()).collect(),
+        }
+    }
+
+    fn add(
         &mut self,
-        shelf: usize,
-        rows: std::ops::Range<usize>,
+        batch: &Batch,
         reader: &Reader,
         shared: &Shared,
+        desk: &mut Desk,
     ) -> Result<(), TallyError> {
-        let full = shared.pace.block;
-        if self.blocks[shelf].rows.len() + rows.len() > full && self.blocks[shelf].rows.len() > 0 {
-            self.flush(shelf, shared)?;
-            // Shelves that get few rows are left with the little room they made.
-            self.blocks[shelf].rows = Rows::with_capacity(full, &shared.layout.packing);
-        }
-        let block = &mut self.blocks[shelf];
-        let Batch { units, strings, order, .. } = &self.batch;
-        let rows = &order[rows];
-        block.rows.append(rows, units, &reader.groups, &reader.sources, &shared.layout.packing);
-        if strings.len() > 0 {
-            rows.iter().for_each(|&row| block.strings.push(strings.get(row as usize).iter().copied()));
+        let (packing, full) = (&shared.layout.packing, shared.pace.block);
+        let has_strings = batch.strings.len() > 0;
+        let rows = batch.units.iter().zip(&batch.shelves).zip(reader.groups.iter().zip(&batch.values));
+        for (row, ((&unit, &shelf), (&group, &value))) in rows.enumerate() {
+            let shelf = usize::from(shelf);
+            let block = &mut self.rows[shelf];
+            block.heads.push(H::new(unit, group, value, packing));
+            if packing.tail > 0 {
+                block.push_tail(row, &reader.sources, packing);
+            }
+            let length = block.len();
+            if has_strings {
+                let named = &mut self.strings[shelf];
+                named.bytes.push(batch.strings.get(row).iter().copied());
+                named.hashes.push(unit);
+            }
+            if length >= full {
+                self.flush(shelf, shared, desk)?;
+                // Shelves that get few rows are left with the little room they made.
+                self.rows[shelf] = Rows::with_capacity(full, packing);
+            }
         }
         Ok(())
     }
 
-    fn flush(&mut self, shelf: usize, shared: &Shared) -> Result<(), TallyError> {
-        let mut block = std::mem::take(&mut self.blocks[shelf]);
-        let mut shelf = lock(&shared.shelves[shelf])?;
-        for (head, string) in block.rows.heads.iter_mut().zip(block.strings.iter()) {
-            head.unit = shelf.number(string, head.unit)?;
+    fn flush(&mut self, number: usize, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
+        let mut rows =
+            std::mem::replace(&mut self.rows[number], Rows::with_capacity(0, &shared.layout.packing));
+        let mut shelf = lock(&shared.shelves[number])?;
+        let named = &mut self.strings[number];
+        if named.bytes.len() > 0 {
+            shelf.number(&mut rows, named.bytes.iter().zip(named.hashes.iter().copied()))?;
+            named.bytes.clear();
+            named.hashes.clear();
         }
         // With the shelf in hand every group on it is known, whoever brought it.
-        let context = shared.context(&mut self.hashes)?;
+        let context = shared.context(&mut desk.hashes)?;
         let before = shelf.size();
-        shelf.add(block.rows, shared.pace.shelf, &context, &mut self.settler)?;
+        shelf.add(rows, shared.pace.shelf, &context, &mut desk.settlers)?;
         if shared.hold(before, shelf.size()) > shared.pace.memory {
             let before = shelf.size();
-            shelf.spill()?;
+            shelf.spill(&context)?;
             shared.hold(before, shelf.size());
         }
         Ok(())
     }
 
-    /// Hands over what is left.
-    pub(crate) fn finish(&mut self, shared: &Shared) -> Result<(), TallyError> {
-        (0..=SHELVES).try_for_each(|shelf| match self.blocks[shelf].rows.len() {
+    fn finish(&mut self, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
+        (0..=SHELVES).try_for_each(|shelf| match self.rows[shelf].len() {
             0 => Ok(()),
-            _ => self.flush(shelf, shared),
+            _ => self.flush(shelf, shared, desk),
         })
     }
 }
 
 impl Batch {
     fn read(&mut self, units: &ArrayRef, shared: &Shared) -> Result<(), TallyError> {
-        let secret = &shared.secret;
         self.strings.clear();
-        let null = match kind(units.data_type()) {
+        self.short = true;
+        match kind(units.data_type()) {
             Some(Kind::Word(native)) => {
                 words_into(units, native, &mut self.units);
-                self.units.iter_mut().for_each(|unit| *unit = secret.word(*unit));
-                secret.word(0)
+                self.short = self.units.iter().fold(0, |all, word| all | word) >> 32 == 0;
+                self.units.iter_mut().for_each(|unit| *unit = shared.secret.unit(*unit));
             }
             Some(Kind::Nothing) => {
                 self.units.clear();
-                self.units.resize(units.len(), 0);
-                secret.word(0)
+                self.units.resize(units.len(), NULL);
             }
-            _ => {
-                self.read_strings(units, shared)?;
-                0
-            }
-        };
+            _ => self.read_strings(units, shared)?,
+        }
         self.shelves.clear();
         self.shelves.extend(self.units.iter().map(|&unit| shelf_of(unit) as u16));
         if let Some(valid) = nulls(units) {
             for row in (0..units.len()).filter(|&row| valid.is_null(row)) {
                 self.shelves[row] = SHELVES as u16;
-                self.units[row] = null;
+                self.units[row] = NULL;
             }
         }
         Ok(())
@@ -157,7 +192,7 @@ impl Batch {
     fn read_strings(&mut self, units: &ArrayRef, shared: &Shared) -> Result<(), TallyError> {
         let Self { units: hashes, strings, .. } = self;
         hashes.clear();
-        hashes.resize(units.len(), 0);
+        hashes.resize(units.len(), NULL);
         each_bytes(units, |row, bytes| {
             (strings.len()..row).for_each(|_| strings.push([]));
             strings.push(bytes.iter().copied());
@@ -166,22 +201,5 @@ impl Batch {
         })?;
         (strings.len()..units.len()).for_each(|_| strings.push([]));
         Ok(())
-    }
-
-    fn sort(&mut self) {
-        let Self { shelves, order, ends, .. } = self;
-        ends.clear();
-        ends.resize(SHELVES + 1, 0);
-        shelves.iter().for_each(|&shelf| ends[shelf as usize] += 1);
-        let mut start = 0;
-        for end in &mut *ends {
-            start += std::mem::replace(end, start);
-        }
-        order.resize(shelves.len(), 0);
-        for (row, &shelf) in shelves.iter().enumerate() {
-            let end = &mut ends[shelf as usize];
-            order[*end as usize] = row as u32;
-            *end += 1;
-        }
     }
 }

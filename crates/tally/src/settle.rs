@@ -1,4 +1,4 @@
-//! [`Settler`]: the rows of some units become entries of the few groups that each of them keeps.
+//! [`Settlers`]: the rows of some units become entries of the few groups that each of them keeps.
 //!
 //! **Definition.** Rows are dealt into buckets by the first bits of their unit, so that a bucket holds all rows of a few units. Each bucket is sorted by unit, rank and
 //! group (see [`bucket`](crate::bucket)): now the rows of a unit lie together, its groups in the order in which they are kept, and the rows of each group
@@ -13,10 +13,13 @@
 use crate::archive::Archive;
 use crate::bucket::{Bucket, Item};
 use crate::context::Context;
-use crate::entries::{EARLIER, Entries, Parts, Unit};
+use crate::entries::{Chosen, Entries, Unit};
 use crate::error::TallyError;
 use crate::layout::Layout;
-use crate::record::{Head, Rows};
+use crate::names::Names;
+use crate::record::{Full, Head, Rows, Slim};
+use crate::waiting::Waiting;
+use crate::wide::{Number, fits};
 
 /// A bucket has about this many rows.
 const FEW: usize = 4;
@@ -24,114 +27,158 @@ const FEW: usize = 4;
 /// So many entries are added up at a time.
 const MANY: usize = 1 << 10;
 
-/// Settles one shelf after the other.
-pub(crate) struct Settler {
-    /// Where each bucket ends.
-    ends: Vec<u32>,
-    rows: Rows,
-    bucket: Bucket,
-    parts: Parts,
-    earlier: Entries,
-    entries: Entries,
+/// Whoever takes settled units, in their order, some at a time.
+pub(crate) trait Take {
+    /// Takes units with their entries.
+    fn take<N: Number>(
+        &mut self,
+        units: &[Unit],
+        entries: &Entries<N>,
+        context: &Context,
+    ) -> Result<(), TallyError>;
 }
 
-/// How units are named on a shelf.
-#[derive(Clone, Copy)]
-pub(crate) struct Names<'a> {
-    /// The hashes of units that are numbered; others are named by their hash.
-    pub(crate) hashes: Option<&'a [u64]>,
-    /// How many of the first bits are the same in all names.
-    pub(crate) common: u32,
+/// Settles one shelf after the other: a settler for each kind of head and of sum.
+pub(crate) struct Settlers {
+    slim: (Settler<Slim, i64>, Settler<Slim, i128>),
+    full: (Settler<Full, i64>, Settler<Full, i128>),
 }
 
-impl Names<'_> {
-    #[inline]
-    pub(crate) fn hash(&self, unit: u64) -> u64 {
-        self.hashes.map_or(unit, |hashes| hashes[unit as usize])
+impl Settlers {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        Self {
+            slim: (Settler::new(layout), Settler::new(layout)),
+            full: (Settler::new(layout), Settler::new(layout)),
+        }
+    }
+
+    /// Hands out all units of a shelf that has got so many rows in all.
+    pub(crate) fn settle(
+        &mut self,
+        (waiting, rows): (&mut Waiting, u64),
+        archive: &Archive,
+        names: Names,
+        context: &Context,
+        take: &mut impl Take,
+    ) -> Result<(), TallyError> {
+        let narrow = fits(rows, context.layout.reach);
+        if waiting.full.is_empty() {
+            let Self { slim: (one, other), .. } = self;
+            match narrow {
+                true => one.settle(&waiting.slim, archive, names, context, take),
+                false => other.settle(&waiting.slim, archive, names, context, take),
+            }
+        } else {
+            waiting.widen(names, &context.layout.packing);
+            let Self { full: (one, other), .. } = self;
+            match narrow {
+                true => one.settle(&waiting.full, archive, names, context, take),
+                false => other.settle(&waiting.full, archive, names, context, take),
+            }
+        }
     }
 }
 
-impl Settler {
-    pub(crate) fn new(layout: &Layout) -> Self {
+/// Settles rows with heads of one kind; its sums are numbers of one kind.
+struct Settler<H, N> {
+    /// Where each bucket ends.
+    ends: Vec<u32>,
+    rows: Rows<H>,
+    bucket: Bucket,
+    chosen: Chosen,
+    earlier: Entries<N>,
+    entries: Entries<N>,
+}
+
+impl<H: Head, N: Number> Settler<H, N> {
+    fn new(layout: &Layout) -> Self {
         Self {
             ends: Vec::new(),
-            rows: Rows::default(),
+            rows: Rows::with_capacity(0, &layout.packing),
             bucket: Bucket::new(),
-            parts: Parts::default(),
+            chosen: Chosen { by_parts: layout.by_parts || !N::NARROW, ..Chosen::default() },
             earlier: Entries::new(layout),
             entries: Entries::new(layout),
         }
     }
 
-    /// Hands out all units of a shelf in their order, some at a time, with their entries.
-    pub(crate) fn settle(
+    fn settle(
         &mut self,
-        blocks: &[Rows],
+        blocks: &[Rows<H>],
         archive: &Archive,
         names: Names,
         context: &Context,
-        mut take: impl FnMut(&[Unit], &Entries) -> Result<(), TallyError>,
+        take: &mut impl Take,
     ) -> Result<(), TallyError> {
         let rows: usize = blocks.iter().map(Rows::len).sum();
         let bits = (rows / FEW).max(2).ilog2();
-        let bucket_of = |unit: u64| (unit << names.common >> (64 - bits)) as usize;
-        self.deal(blocks, 1 << bits, bucket_of, context.layout);
+        let common = names.common();
+        let bucket_of = |unit: u64| (unit << common >> (64 - bits)) as usize;
+        self.deal(blocks, 1 << bits, |head| bucket_of(head.unit(names)), context.layout);
+        let packing = &context.layout.packing;
         let mut archive = archive.read();
+        let [mut first, mut start] = [0; 2];
         for bucket in 0..1 << bits {
-            let start = if bucket == 0 { 0 } else { self.ends[bucket - 1] };
+            let end = self.ends[bucket] as usize;
             self.bucket.items.clear();
-            self.bucket.items.extend((start..self.ends[bucket]).map(|place| {
-                let Head { unit, group, .. } = self.rows.heads[place as usize];
-                Item { unit, rank: context.rank(names.hash(unit), group), group, place }
+            self.bucket.items.extend(self.rows.heads[start..end].iter().map(|head| Item {
+                unit: head.unit(names),
+                group: head.group(packing),
+                sums: packing.sums(head.value(packing)),
             }));
             while let Some(unit) = archive.unit().filter(|&unit| bucket_of(unit) == bucket) {
-                let first = self.earlier.groups.len();
+                let known = self.earlier.groups.len();
                 archive.take(&mut self.earlier);
-                for (place, &group) in self.earlier.groups.iter().enumerate().skip(first) {
-                    let rank = context.rank(names.hash(unit), group);
-                    self.bucket.items.push(Item { unit, rank, group, place: place as u32 | EARLIER });
-                }
+                let earlier = &self.earlier;
+                self.bucket.items.extend((known..earlier.groups.len()).map(|entry| Item {
+                    unit,
+                    group: earlier.groups[entry],
+                    sums: earlier.sums(entry, context.layout),
+                }));
             }
-            if self.bucket.items.is_empty() {
-                continue;
+            if !self.bucket.items.is_empty() {
+                self.bucket.choose(end - start, (names, common + bits), context, &mut self.chosen)?;
             }
-            self.bucket.choose(names.common + bits, context, &mut self.parts)?;
-            if self.parts.groups.len() >= MANY {
-                self.hand_out(names, context, &mut take)?;
+            start = end;
+            if self.chosen.entries.len() >= MANY {
+                self.hand_out(first, names, context, take)?;
+                first = end;
             }
         }
-        self.hand_out(names, context, &mut take)
+        self.hand_out(first, names, context, take)
     }
 
     /// Puts the rows of each bucket together.
-    fn deal(&mut self, blocks: &[Rows], buckets: usize, bucket_of: impl Fn(u64) -> usize, layout: &Layout) {
+    fn deal(&mut self, blocks: &[Rows<H>], buckets: usize, bucket_of: impl Fn(H) -> usize, layout: &Layout) {
         let ends = &mut self.ends;
         ends.clear();
         ends.resize(buckets, 0);
-        for head in blocks.iter().flat_map(|block| &block.heads) {
-            ends[bucket_of(head.unit)] += 1;
+        for &head in blocks.iter().flat_map(|block| &block.heads) {
+            ends[bucket_of(head)] += 1;
         }
         let mut start = 0;
         for end in &mut *ends {
             start += std::mem::replace(end, start);
         }
         // Each starts where the one before ends, and moves on to its own end.
-        self.rows.rearrange(blocks, &layout.packing, |unit| {
-            let end = &mut ends[bucket_of(unit)];
+        self.rows.rearrange(blocks, &layout.packing, |head| {
+            let end = &mut ends[bucket_of(head)];
             *end += 1;
             *end - 1
         });
     }
 
+    /// Hands out what was chosen of the rows from the first on.
     fn hand_out(
         &mut self,
+        first: usize,
         names: Names,
         context: &Context,
-        take: &mut impl FnMut(&[Unit], &Entries) -> Result<(), TallyError>,
+        take: &mut impl Take,
     ) -> Result<(), TallyError> {
-        self.entries.add_up(&self.parts, &self.rows, &self.earlier, names, context)?;
-        take(&self.parts.units, &self.entries)?;
-        self.parts.clear();
+        self.entries.add_up(&self.chosen, (&self.rows, first), &self.earlier, names, context)?;
+        take.take(&self.chosen.units, &self.entries, context)?;
+        self.chosen.clear();
         self.earlier.clear();
         Ok(())
     }

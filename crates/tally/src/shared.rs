@@ -11,7 +11,8 @@ use crate::error::TallyError;
 use crate::groups::Things;
 use crate::hash::Secret;
 use crate::layout::Layout;
-use crate::shelf::{SHELVES, Shelf};
+use crate::names::SHELVES;
+use crate::shelf::Shelf;
 use crate::spec::{Measure, Spec};
 use crate::steps::accepts;
 use crate::totals::Totals;
@@ -69,7 +70,7 @@ impl Shared {
             types,
             groups,
             domains: layout.domains.iter().map(|_| Things::new(secret)).collect(),
-            shelves: (0..shelves).map(|_| Mutex::new(Shelf::new(strings))).collect(),
+            shelves: (0..shelves).map(|shelf| Mutex::new(Shelf::new(shelf, strings))).collect(),
             totals: Mutex::new(Totals::new(&layout, 0)),
             held: AtomicUsize::new(0),
             rows: AtomicU64::new(0),
@@ -128,7 +129,7 @@ fn check_types(spec: &Spec, types: &[DataType]) -> Result<(), TallyError> {
         let index = spec.input_column(input);
         let data_type = &types[index];
         match *measure {
-            Measure::Count { .. } | Measure::Distinct { .. } => {
+            Measure::Count { .. } | Measure::Distinct { .. } | Measure::Matched { .. } => {
                 is_thing(data_type, index, "something to count")?
             }
             Measure::Sum { step, .. } | Measure::Deviation { step, .. } | Measure::Histogram { step, .. } => {

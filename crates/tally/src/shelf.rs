@@ -6,87 +6,88 @@
 //! **Why.** The rows that wait on one shelf fit a core's cache, and the shelves are many enough for feeds seldom to meet at one. A shelf settles
 //! when its rows take more memory than what they came to before, so that settling costs a few visits per row.
 //!
-//! **Memory.** 16 bytes for each row that waits, if it has no tail: up to 256 MB on all shelves, or twice what has been settled if that is more. For each
-//! unit that has been settled about 8 bytes, and for each of its kept groups about 2 and what its sums need. Where all shelves together
-//! hold more than they may, rows wait [on disk](crate::spill) instead, and are settled in the end, one shelf after the other.
+//! **Memory.** 8 bytes for each row that waits (16 if its unit is a word above 2³² or its group has no place), if it has no tail: up to 128 MB on all shelves, or what
+//! has been settled if that is more. For each unit that has been settled about 8 bytes, and for each of its kept groups about 2 and what its sums need. Where all
+//! shelves together hold more than they may, rows wait [on disk](crate::spill) instead, and are settled in the end, one shelf after the other.
 
 use crate::archive::Archive;
 use crate::context::Context;
 use crate::error::TallyError;
-use crate::record::{Packing, Rows};
-use crate::settle::{Names, Settler};
+use crate::names::{NULL, Names, SHELVES};
+use crate::record::Rows;
+use crate::settle::{Settlers, Take};
 use crate::spill::Spill;
 use crate::totals::Totals;
+use crate::waiting::{Waiting, Waits};
 use crate::words::Strings;
-
-/// How many bits of a hash name the shelf.
-const BITS: u32 = 8;
-
-/// How many shelves there are beside that of the NULL unit.
-pub(crate) const SHELVES: usize = 1 << BITS;
-
-/// The shelf of a unit with this hash.
-#[inline]
-pub(crate) fn shelf_of(hash: u64) -> usize {
-    (hash >> (64 - BITS)) as usize
-}
 
 /// Some of the units, with what they count for.
 pub(crate) struct Shelf {
+    number: usize,
     /// Units that are strings, which are numbered here.
     strings: Option<Strings>,
-    blocks: Vec<Rows>,
-    /// How many rows wait.
-    waiting: usize,
+    waiting: Waiting,
+    /// How many rows have come, and how many of them wait.
+    rows: u64,
+    late: usize,
     spilled: Spill,
     settled: Archive,
 }
 
 impl Shelf {
-    pub(crate) fn new(strings: bool) -> Self {
+    /// The shelf with this number, for units that are strings or words.
+    pub(crate) fn new(number: usize, strings: bool) -> Self {
         Self {
+            number,
             strings: strings.then(Strings::new),
-            blocks: Vec::new(),
-            waiting: 0,
+            waiting: Waiting::default(),
+            rows: 0,
+            late: 0,
             spilled: Spill::default(),
             settled: Archive::default(),
         }
     }
 
-    /// The number of a unit that is a string.
-    pub(crate) fn number(&mut self, unit: &[u8], hash: u64) -> Result<u64, TallyError> {
-        match &mut self.strings {
-            Some(strings) => strings.number(unit, hash).map(u64::from),
-            None => Err(TallyError::ours("a unit that is no string was numbered")),
+    /// Gives each row of a block the number of its unit, which is a string.
+    pub(crate) fn number<'a, H: Waits>(
+        &mut self,
+        block: &mut Rows<H>,
+        units: impl Iterator<Item = (&'a [u8], u64)>,
+    ) -> Result<(), TallyError> {
+        let Some(strings) = &mut self.strings else {
+            return Err(TallyError::ours("a unit that is no string was numbered"));
+        };
+        for (head, (unit, hash)) in block.heads.iter_mut().zip(units) {
+            *head = head.numbered(strings.number(unit, hash)?);
         }
+        if strings.len() > H::NUMBERS {
+            return Err(TallyError::too_large("units"));
+        }
+        Ok(())
     }
 
     /// How much memory it takes.
     pub(crate) fn size(&self) -> usize {
-        self.blocks.iter().map(Rows::size).sum::<usize>() + self.settled.size()
+        self.waiting.size() + self.settled.size()
     }
 
     /// Takes rows, and settles if enough of them wait.
-    pub(crate) fn add(
+    pub(crate) fn add<H: Waits>(
         &mut self,
-        rows: Rows,
+        rows: Rows<H>,
         patience: usize,
         context: &Context,
-        settler: &mut Settler,
+        settlers: &mut Settlers,
     ) -> Result<(), TallyError> {
-        self.waiting += rows.len();
-        self.blocks.push(rows);
-        if self.waiting < self.most_waiting(patience) {
+        self.rows += rows.len() as u64;
+        self.late += rows.len();
+        H::wait(rows, &mut self.waiting);
+        if self.late < self.most_waiting(patience) {
             return Ok(());
         }
         let mut settled = Archive::default();
-        settler.settle(&self.blocks, &self.settled, self.names(), context, |units, entries| {
-            settled.append(units, entries);
-            Ok(())
-        })?;
+        self.settle(context, settlers, &mut settled)?;
         self.settled = settled;
-        self.blocks.clear();
-        self.waiting = 0;
         Ok(())
     }
 
@@ -95,11 +96,26 @@ impl Shelf {
         patience.max(self.settled.size() / 8)
     }
 
+    /// Settles all rows that wait, with what earlier ones came to.
+    fn settle(
+        &mut self,
+        context: &Context,
+        settlers: &mut Settlers,
+        take: &mut impl Take,
+    ) -> Result<(), TallyError> {
+        let names = names(&self.strings, self.number);
+        settlers.settle((&mut self.waiting, self.rows), &self.settled, names, context, take)?;
+        self.waiting.clear();
+        self.late = 0;
+        Ok(())
+    }
+
     /// Puts the rows that wait on disk.
-    pub(crate) fn spill(&mut self) -> Result<(), TallyError> {
-        self.spilled.write(&self.blocks)?;
-        self.blocks.clear();
-        self.waiting = 0;
+    pub(crate) fn spill(&mut self, context: &Context) -> Result<(), TallyError> {
+        self.waiting.widen(names(&self.strings, self.number), &context.layout.packing);
+        self.spilled.write(&self.waiting.full)?;
+        self.waiting.clear();
+        self.late = 0;
         Ok(())
     }
 
@@ -109,26 +125,22 @@ impl Shelf {
         totals: &mut Totals,
         patience: usize,
         context: &Context,
-        settler: &mut Settler,
+        settlers: &mut Settlers,
     ) -> Result<(), TallyError> {
         let mut spilled = std::mem::take(&mut self.spilled);
-        let (most, packing): (_, &Packing) = (self.most_waiting(patience), &context.layout.packing);
-        spilled.read(packing, most, |rows| self.add(rows, patience, context, settler))?;
-        settler.settle(&self.blocks, &self.settled, self.names(), context, |_, entries| {
-            totals.add(entries, context)
-        })?;
-        self.blocks = Vec::new();
+        let most = self.most_waiting(patience);
+        spilled.read(&context.layout.packing, most, |rows| self.add(rows, patience, context, settlers))?;
+        self.settle(context, settlers, totals)?;
         self.settled = Archive::default();
         Ok(())
     }
+}
 
-    fn names(&self) -> Names<'_> {
-        match &self.strings {
-            None => Names { hashes: None, common: BITS },
-            Some(strings) => {
-                let bits = usize::BITS - strings.len().leading_zeros();
-                Names { hashes: Some(strings.hashes()), common: 64 - bits.max(1) }
-            }
-        }
+/// What the units of a shelf go by.
+fn names(strings: &Option<Strings>, shelf: usize) -> Names<'_> {
+    match strings {
+        Some(strings) => Names::Numbers(strings.hashes()),
+        None if shelf == SHELVES => Names::Numbers(&[NULL]),
+        None => Names::Hashes { shelf },
     }
 }

@@ -80,6 +80,18 @@ pub enum Measure {
         /// How many values a unit may bring.
         most: u64,
     },
+    /// The most different values of the input that can be brought at once, if each unit brings at most `most` of its own; see
+    /// `matching.rs`.
+    ///
+    /// One unit moves it by 0 to `most`.
+    Matched {
+        /// Which input; any type.
+        input: usize,
+        /// How many values a unit may bring.
+        most: u64,
+        /// Of how many of its values (those with the smallest keyed hash) it is looked which it brings.
+        seen: u64,
+    },
     /// How many values lie in each of `cells` cells of equal width between the bounds.
     ///
     /// Cell i holds the values v with ⌊(v − low) · cells / (high − low + 1)⌋ = i. Of a unit's values `most` count: a unit with more has each of
@@ -152,7 +164,7 @@ impl Spec {
                 return refuse("its input is not among the inputs");
             }
             match *measure {
-                Measure::Count { .. } | Measure::Distinct { .. } => Ok(()),
+                Measure::Count { .. } | Measure::Distinct { .. } | Measure::Matched { .. } => Ok(()),
                 Measure::Sum { step, row, unit, .. } => match () {
                     () if !(row.is_sound() && unit.is_sound()) => refuse(UNSOUND),
                     () if !unit.contains(0) => refuse("the bounds of a unit's sum do not hold 0"),
@@ -187,7 +199,41 @@ impl Measure {
             Self::Sum { input, .. }
             | Self::Deviation { input, .. }
             | Self::Distinct { input, .. }
+            | Self::Matched { input, .. }
             | Self::Histogram { input, .. } => Some(input),
+        }
+    }
+
+    /// What one unit adds to a number of one group: from where to where.
+    pub fn reach(&self) -> (i128, i128) {
+        match *self {
+            Self::Count { most, .. }
+            | Self::Distinct { most, .. }
+            | Self::Matched { most, .. }
+            | Self::Histogram { most, .. } => (0, i128::from(most)),
+            Self::Sum { unit, .. } => (i128::from(unit.low).min(0), i128::from(unit.high).max(0)),
+            Self::Deviation { row, centre, most, .. } => {
+                let [low, high, centre] = [row.low, row.high, centre].map(i128::from);
+                let most = i128::from(most);
+                (((low - centre) * most).min(0), ((high - centre) * most).max(0))
+            }
+        }
+    }
+
+    /// What one row adds, where rows add numbers.
+    pub fn one_row(&self) -> Option<(i128, i128)> {
+        match *self {
+            Self::Count { .. } => Some((0, 1)),
+            // A row is no more than all of a unit's rows may be.
+            Self::Sum { row, unit, .. } => {
+                let [low, high] = [row.low.max(unit.low), row.high.min(unit.high)].map(i128::from);
+                Some((low.min(0), high.max(0)))
+            }
+            Self::Deviation { row, centre, .. } => {
+                let [low, high, centre] = [row.low, row.high, centre].map(i128::from);
+                Some(((low - centre).min(0), (high - centre).max(0)))
+            }
+            Self::Distinct { .. } | Self::Matched { .. } | Self::Histogram { .. } => None,
         }
     }
 

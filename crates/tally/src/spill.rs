@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 
 use crate::error::TallyError;
-use crate::record::{Packing, Rows};
+use crate::record::{Full, Packing, Rows};
 
 /// So many bytes are written or read at a time.
 const BUFFER: usize = 1 << 16;
@@ -22,7 +22,7 @@ pub(crate) struct Spill {
 
 impl Spill {
     /// Writes rows behind those that are there.
-    pub(crate) fn write(&mut self, blocks: &[Rows]) -> Result<(), TallyError> {
+    pub(crate) fn write(&mut self, blocks: &[Rows<Full>]) -> Result<(), TallyError> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(tempfile::tempfile().map_err(|error| TallyError::disk(&error))?),
@@ -42,7 +42,7 @@ impl Spill {
         &mut self,
         packing: &Packing,
         most: usize,
-        mut take: impl FnMut(Rows) -> Result<(), TallyError>,
+        mut take: impl FnMut(Rows<Full>) -> Result<(), TallyError>,
     ) -> Result<(), TallyError> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         file.rewind().map_err(|error| TallyError::disk(&error))?;
@@ -57,7 +57,7 @@ impl Spill {
     }
 }
 
-impl Rows {
+impl Rows<Full> {
     fn write(&self, to: &mut impl Write) -> std::io::Result<()> {
         self.words().try_for_each(|word| to.write_all(&word.to_le_bytes()))
     }
@@ -76,6 +76,7 @@ impl Rows {
 mod tests {
     use super::*;
     use crate::layout::Source;
+    use crate::record::Head;
     use crate::spec::{Bounds, Step};
 
     #[test]
@@ -87,13 +88,18 @@ mod tests {
         for packing in packings {
             let (units, groups) = ([7, u64::MAX, 0, 1 << 40], [3, u32::MAX, 0, 9]);
             let sources = vec![vec![-5, 5, 0, 1]; 3];
-            let mut block = Rows::default();
-            block.append(&[0, 1, 2, 3, 2], &units, &groups, &sources, &packing);
+            let mut values = Vec::new();
+            packing.values_into(&sources, 4, &mut values);
+            let mut block: Rows<Full> = Rows::default();
+            for row in [0, 1, 2, 3, 2] {
+                block.heads.push(Full::new(units[row], groups[row], values[row], &packing));
+                block.push_tail(row, &sources, &packing);
+            }
             let mut spill = Spill::default();
             spill.write(&[block.clone(), block.clone()]).unwrap();
             spill.write(std::slice::from_ref(&block)).unwrap();
             let mut back = Vec::new();
-            let take = |rows: Rows| {
+            let take = |rows: Rows<Full>| {
                 assert!((1..=4).contains(&rows.len()));
                 back.extend(rows.words());
                 Ok(())

@@ -17,7 +17,7 @@ use crate::error::TallyError;
 use crate::feed::Feed;
 use crate::groups::{lock, poisoned};
 use crate::hash::Secret;
-use crate::settle::Settler;
+use crate::settle::Settlers;
 use crate::shared::{Hashes, Pace, Shared};
 use crate::spec::Spec;
 use crate::tally::Tally;
@@ -111,9 +111,9 @@ fn add_up(shared: &Shared, workers: usize) -> Result<Totals, TallyError> {
         let mut hashes = Hashes::default();
         let context = shared.context(&mut hashes)?;
         let mut totals = Totals::new(&shared.layout, context.group_hashes.len());
-        let mut settler = Settler::new(&shared.layout);
+        let mut settlers = Settlers::new(&shared.layout);
         while let Some(shelf) = shared.shelves.get(next.fetch_add(1, Relaxed)) {
-            lock(shelf)?.add_to(&mut totals, shared.pace.shelf, &context, &mut settler)?;
+            lock(shelf)?.add_to(&mut totals, shared.pace.shelf, &context, &mut settlers)?;
         }
         let mut merged = lock(&merged)?;
         match &mut *merged {

@@ -94,6 +94,11 @@ fn cells(part: &Part, width: usize, order: &[(u64, u32)], place: &[u32]) -> Resu
                 numbers[place[group as usize] as usize] += 1;
             }
         }
+        Part::Edges(found, most) => {
+            for (group, count) in found.matched(*most) {
+                numbers[place[group as usize] as usize] = count.into();
+            }
+        }
     }
     Ok(numbers)
 }

@@ -2,10 +2,13 @@
 
 use crate::bound;
 use crate::context::Context;
-use crate::entries::Entries;
+use crate::entries::{Entries, Unit};
 use crate::error::TallyError;
 use crate::hash::Secret;
 use crate::layout::{Layout, Recipe};
+use crate::matching::Edges;
+use crate::settle::Take;
+use crate::wide::Number;
 use crate::words::{Words, small};
 
 /// For each group (by its shared number) its units and its measures.
@@ -22,6 +25,8 @@ pub(crate) enum Part {
     Cells(Spread),
     /// Different values of each group.
     Values(Pairs),
+    /// Which units have which values, and how many each may bring.
+    Edges(Edges, u64),
 }
 
 impl Totals {
@@ -29,26 +34,29 @@ impl Totals {
         let part = |recipe: &Recipe| match *recipe {
             Recipe::Histogram { cells, .. } => Part::Cells(Spread::new(cells)),
             Recipe::Distinct { .. } => Part::Values(Pairs::new()),
+            Recipe::Matched { most, .. } => Part::Edges(Edges::default(), most),
             _ => Part::Number(vec![0; groups]),
         };
         Self { units: vec![0; groups], parts: layout.recipes.iter().map(part).collect() }
     }
 
     /// Adds what units may count for.
-    pub(crate) fn add(&mut self, entries: &Entries, context: &Context) -> Result<(), TallyError> {
+    fn add<N: Number>(&mut self, entries: &Entries<N>, context: &Context) -> Result<(), TallyError> {
         let Entries { groups, lanes, cells, values } = entries;
         groups.iter().for_each(|&group| self.units[group as usize] += 1);
         for (part, recipe) in self.parts.iter_mut().zip(&context.layout.recipes) {
             match (part, *recipe) {
                 (Part::Number(total), Recipe::Count { lane, most }) => {
-                    add_each(total, groups, |entry| bound::count(lanes[lane][entry], most));
+                    add_each(total, groups, |entry| bound::count(lanes[lane][entry].into(), most));
                 }
                 (Part::Number(total), Recipe::Sum { lane, unit }) => {
-                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry], unit));
+                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry].into(), unit));
                 }
                 (Part::Number(total), Recipe::Deviation { sum, there, centre, most }) => {
                     let [sum, there] = [&lanes[sum], &lanes[there]];
-                    add_each(total, groups, |entry| bound::deviation(sum[entry], there[entry], centre, most));
+                    add_each(total, groups, |entry| {
+                        bound::deviation(sum[entry].into(), there[entry].into(), centre, most)
+                    });
                 }
                 (Part::Cells(total), Recipe::Histogram { spread, most, .. }) => {
                     for (&group, counts) in groups.iter().zip(cells[spread].iter()) {
@@ -64,6 +72,11 @@ impl Totals {
                 (Part::Values(total), Recipe::Distinct { picks }) => {
                     for (&group, values) in groups.iter().zip(values[picks].iter()) {
                         values.iter().try_for_each(|&value| total.add(group, value, context.secret))?;
+                    }
+                }
+                (Part::Edges(total, _), Recipe::Matched { picks, .. }) => {
+                    for (&group, values) in groups.iter().zip(values[picks].iter()) {
+                        total.add(group, values)?;
                     }
                 }
                 _ => return Err(TallyError::ours("totals do not fit their recipe")),
@@ -93,10 +106,22 @@ impl Totals {
                         mine.add(group, value, secret)?;
                     }
                 }
+                (Part::Edges(mine, _), Part::Edges(other, _)) => mine.merge(other)?,
                 _ => return Err(TallyError::ours("totals of different measures met")),
             }
         }
         Ok(())
+    }
+}
+
+impl Take for Totals {
+    fn take<N: Number>(
+        &mut self,
+        _: &[Unit],
+        entries: &Entries<N>,
+        context: &Context,
+    ) -> Result<(), TallyError> {
+        self.add(entries, context)
     }
 }
 

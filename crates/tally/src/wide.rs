@@ -2,23 +2,57 @@
 
 /// An integer that sums are kept in.
 pub(crate) trait Number: Copy + Default + Into<i128> {
+    /// Whether it has no more than 64 bits.
+    const NARROW: bool;
+
     /// Adds; the caller knows that it [`fits`].
     fn add(&mut self, value: i64);
+
+    /// Adds another sum; the caller knows that it [`fits`].
+    fn merge(&mut self, other: Self);
+
+    /// The same number; the caller knows that it [`fits`].
+    fn of(wide: i128) -> Self;
 }
 
 impl Number for i64 {
+    const NARROW: bool = true;
+
     #[inline]
     fn add(&mut self, value: i64) {
         // Checked in tests; in a release no bit is lost even if the caller were wrong twice in opposite directions.
         debug_assert!(self.checked_add(value).is_some());
         *self = self.wrapping_add(value);
     }
+
+    #[inline]
+    fn merge(&mut self, other: Self) {
+        self.add(other);
+    }
+
+    #[inline]
+    fn of(wide: i128) -> Self {
+        debug_assert!(Self::try_from(wide).is_ok());
+        wide as Self
+    }
 }
 
 impl Number for i128 {
+    const NARROW: bool = false;
+
     #[inline]
     fn add(&mut self, value: i64) {
         *self += Self::from(value);
+    }
+
+    #[inline]
+    fn merge(&mut self, other: Self) {
+        *self += other;
+    }
+
+    #[inline]
+    fn of(wide: i128) -> Self {
+        wide
     }
 }
 

@@ -68,6 +68,12 @@ pub(crate) fn show(args: &Show, out: &mut impl Write) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where one budget stands, for people.
+pub(crate) fn one(place: &Place, budget: &str, out: &mut impl Write) -> Result<(), Failure> {
+    let book = Ledger::look(&place.location).map_err(|error| place.failure(error))?;
+    View::of(&book, book.find(&name(budget, None))?, place)?.print(out)
+}
+
 fn csv(views: &[View], out: &mut impl Write) -> Result<(), Failure> {
     let mut writer = csv::Writer::from_writer(out);
     let rows = std::iter::once(CSV.map(str::to_owned).to_vec());

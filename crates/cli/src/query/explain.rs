@@ -2,44 +2,23 @@
 
 use std::io::Write;
 
-use demur_engine::{Project, Quote};
-use serde_json::json;
+use demur_engine::{ExplainedItem, ExplainedStatistic, Project, Quote};
+use serde_json::{Value, json};
 
 use crate::args::query::Shape;
 use crate::failure::Failure;
 use crate::output::Facts;
 
-pub(super) fn show(
+pub(crate) fn show(
     quote: &Quote,
     project: &Project,
     shape: Shape,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let explained = quote.explain();
     if shape != Shape::Table {
-        let items: Vec<_> = explained
-            .items
-            .iter()
-            .map(|item| {
-                json!({
-                    "what": item.what, "bounds": item.bounds, "sensitivity": item.sensitivity,
-                    "noise": item.noise, "standard_deviation": item.standard_deviation,
-                })
-            })
-            .collect();
-        let statistics: Vec<_> = explained
-            .statistics
-            .iter()
-            .map(|statistic| json!({ "name": statistic.name, "error_95": statistic.error, "made_from": statistic.made_from }))
-            .collect();
-        let document = json!({
-            "table": explained.table, "unit": explained.unit, "adjacency": explained.adjacency,
-            "keys": explained.keys, "items": items, "statistics": statistics,
-            "epsilon": quote.guarantee.epsilon.value(), "delta": quote.guarantee.delta.value(),
-            "budget": project.catalog.budget.name, "loss": quote.pricing.loss().to_string(),
-        });
-        return Ok(writeln!(out, "{document:#}")?);
+        return Ok(writeln!(out, "{:#}", document(quote, project))?);
     }
+    let explained = quote.explain();
     let mut facts = Facts::default();
     facts
         .add("table", &explained.table)
@@ -67,4 +46,24 @@ pub(super) fn show(
     );
     facts.print(out)?;
     Ok(())
+}
+
+/// The plan for programs.
+pub(super) fn document(quote: &Quote, project: &Project) -> Value {
+    let explained = quote.explain();
+    let item = |item: &ExplainedItem| {
+        json!({
+            "what": item.what, "bounds": item.bounds, "sensitivity": item.sensitivity,
+            "noise": item.noise, "standard_deviation": item.standard_deviation,
+        })
+    };
+    let statistic = |statistic: &ExplainedStatistic| json!({ "name": statistic.name, "error_95": statistic.error, "made_from": statistic.made_from });
+    json!({
+        "table": explained.table, "unit": explained.unit, "adjacency": explained.adjacency,
+        "keys": explained.keys,
+        "items": explained.items.iter().map(item).collect::<Vec<_>>(),
+        "statistics": explained.statistics.iter().map(statistic).collect::<Vec<_>>(),
+        "epsilon": quote.guarantee.epsilon.value(), "delta": quote.guarantee.delta.value(),
+        "budget": project.catalog.budget.name, "loss": quote.pricing.loss().to_string(),
+    })
 }

@@ -2,34 +2,32 @@
 
 use std::io::Write;
 
-use demur_engine::{Answer, Cell, Quote, Table};
+use demur_core::Guarantee;
+use demur_engine::{Answer, Cell, Note, Quote, Table};
 use serde_json::{Map, Value, json};
 
-use crate::args::query::Shape;
+use crate::args::query::{Form, Shape};
 use crate::failure::Failure;
 use crate::table::{Side, Table as Columns, one_line};
 
 /// The widest a text is shown in a table.
 const WIDEST: usize = 60;
 
+/// Writes an answer.
 pub(super) fn answer(
     table: &Table,
     answer: &Answer,
     quote: &Quote,
-    shape: Shape,
+    form: Form,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    match shape {
-        Shape::Table => {
-            people(table, out)?;
-            told(answer, quote);
-            Ok(())
-        }
-        Shape::Json => {
+    match form {
+        Form::Table => people(table, out),
+        Form::Json => {
             let certificate = &answer.certificate;
             let document = json!({
                 "columns": certificate.columns,
-                "rows": table.rows.iter().map(|row| object(table, row)).collect::<Vec<_>>(),
+                "rows": objects(table),
                 "confidence": 0.95,
                 "epsilon": quote.guarantee.epsilon.value(),
                 "delta": quote.guarantee.delta.value(),
@@ -40,9 +38,25 @@ pub(super) fn answer(
             });
             Ok(writeln!(out, "{document:#}")?)
         }
-        Shape::Csv => comma_separated(table, out),
-        Shape::Lines => lines(table, out),
+        Form::Csv => comma_separated(table, out),
+        Form::Lines => lines(table, out),
+        Form::Parquet => Ok(out.write_all(&table.to_parquet(&notes(answer, quote))?)?),
+        Form::Arrow => Ok(out.write_all(&table.to_arrow_file(&notes(answer, quote))?)?),
     }
+}
+
+/// What a file for programs says about itself.
+fn notes(answer: &Answer, quote: &Quote) -> Vec<Note> {
+    let certificate = &answer.certificate;
+    let note = |name: &str, value: String| (format!("demur.{name}"), value);
+    vec![
+        note("confidence", "0.95".to_owned()),
+        note("epsilon", quote.guarantee.epsilon.value().to_string()),
+        note("delta", quote.guarantee.delta.value().to_string()),
+        note("budget", certificate.budget.name.clone()),
+        note("entry", certificate.charge.sequence.to_string()),
+        note("head", certificate.charge.hash.to_string()),
+    ]
 }
 
 /// A table that has no error, and nothing to be said beside it.
@@ -50,8 +64,7 @@ pub(crate) fn table(table: &Table, shape: Shape, out: &mut impl Write) -> Result
     match shape {
         Shape::Table => people(table, out),
         Shape::Json => {
-            let rows: Vec<_> = table.rows.iter().map(|row| object(table, row)).collect();
-            Ok(writeln!(out, "{:#}", json!({ "columns": table.headings, "rows": rows }))?)
+            Ok(writeln!(out, "{:#}", json!({ "columns": table.headings, "rows": objects(table) }))?)
         }
         Shape::Csv => comma_separated(table, out),
         Shape::Lines => lines(table, out),
@@ -59,9 +72,9 @@ pub(crate) fn table(table: &Table, shape: Shape, out: &mut impl Write) -> Result
 }
 
 /// What is said beside the answer.
-fn told(answer: &Answer, quote: &Quote) {
+pub(super) fn told(answer: &Answer, guarantee: Guarantee) -> String {
     let certificate = &answer.certificate;
-    let (epsilon, delta) = (quote.guarantee.epsilon.value(), quote.guarantee.delta.value());
+    let (epsilon, delta) = (guarantee.epsilon.value(), guarantee.delta.value());
     let cost = match answer.replayed {
         true => "answered from the ledger, nothing was charged".to_owned(),
         false => format!(
@@ -69,7 +82,10 @@ fn told(answer: &Answer, quote: &Quote) {
             certificate.budget.name, certificate.charge.sequence
         ),
     };
-    let _ = writeln!(std::io::stderr(), "± is a 95 % interval; {cost}");
+    let without =
+        !certificate.columns.is_empty() && certificate.columns.iter().all(|column| !column.interval);
+    let intervals = if without { "" } else { "± is a 95 % interval; " };
+    format!("{intervals}{cost}")
 }
 
 /// Aligned columns; the half-width of an interval stands beside its number.
@@ -128,7 +144,7 @@ fn six_digits(value: &Value) -> String {
 }
 
 /// A value as text, without quotes.
-pub(super) fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "NULL".to_owned(),
@@ -136,56 +152,40 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// A row by the names of its columns; an interval has columns of its own.
-fn object(table: &Table, row: &[Cell]) -> Value {
-    let mut object = Map::new();
-    for (cell, heading) in row.iter().zip(&table.headings) {
-        object.insert(heading.name.clone(), cell.value.clone());
-        if heading.interval {
-            let end = |pick: fn((f64, f64)) -> f64| {
-                cell.interval.map_or(Value::Null, |ends| Value::from(pick(ends)))
-            };
-            object.insert(format!("{}_low", heading.name), end(|ends| ends.0));
-            object.insert(format!("{}_high", heading.name), end(|ends| ends.1));
-        }
-    }
-    Value::Object(object)
+/// Rows by the names of their columns; an interval has columns of its own.
+pub(super) fn objects(table: &Table) -> Vec<Value> {
+    let names = table.names();
+    let object = |row: &Vec<Cell>| {
+        let fields: Map<_, _> = names.iter().cloned().zip(table.values(row)).collect();
+        Value::Object(fields)
+    };
+    table.rows.iter().map(object).collect()
 }
 
 fn comma_separated(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
     let mut writer = csv::Writer::from_writer(out);
-    let wrong =
-        |error: csv::Error| Failure::new("cli.write", format!("the answer could not be written: {error}"));
-    let mut names = Vec::new();
-    for heading in &table.headings {
-        names.push(heading.name.clone());
-        if heading.interval {
-            names.extend([format!("{}_low", heading.name), format!("{}_high", heading.name)]);
-        }
-    }
-    writer.write_record(&names).map_err(wrong)?;
+    writer.write_record(table.names()).map_err(unwritten)?;
+    let text = |value: &Value| if value.is_null() { String::new() } else { plain(value) };
     for row in &table.rows {
-        let mut texts = Vec::new();
-        for (cell, heading) in row.iter().zip(&table.headings) {
-            texts.push(if cell.value.is_null() { String::new() } else { plain(&cell.value) });
-            if heading.interval {
-                let ends = cell.interval.map_or([String::new(), String::new()], |(low, high)| {
-                    [low.to_string(), high.to_string()]
-                });
-                texts.extend(ends);
-            }
-        }
-        writer.write_record(&texts).map_err(wrong)?;
+        writer.write_record(table.values(row).iter().map(text)).map_err(unwritten)?;
     }
     Ok(writer.flush()?)
 }
 
+/// The reader of our output may have gone away, which is no failure.
+fn unwritten(error: csv::Error) -> Failure {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error.into(),
+        other => Failure::new("cli.write", format!("the answer could not be written: {other:?}")),
+    }
+}
+
 /// One line per row: the value itself if a row is one value, else JSON.
 pub(super) fn lines(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
-    for row in &table.rows {
+    for (row, object) in table.rows.iter().zip(objects(table)) {
         match row.as_slice() {
             [only] => writeln!(out, "{}", plain(&only.value))?,
-            _ => writeln!(out, "{}", object(table, row))?,
+            _ => writeln!(out, "{object}")?,
         }
     }
     Ok(())

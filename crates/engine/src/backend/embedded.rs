@@ -20,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream_partitioned};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use demur_plan::catalog::{Format, Table};
 use demur_plan::{Bounded, Declared, declared_schema};
-use demur_tally::{Limits, Tallier, Tally};
+use demur_tally::{Both, Limits, Tallier, Tally};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
@@ -33,6 +33,7 @@ pub struct Embedded {
     limits: Limits,
     runtime: Runtime,
     reading: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
 }
 
 /// Where tables are.
@@ -60,7 +61,7 @@ impl Embedded {
         let runtime = runtime.map_err(|error| {
             EngineError::new("engine.threads", format!("no threads could be started: {error}"))
         })?;
-        Ok(Self { source, limits, runtime, reading: Arc::default() })
+        Ok(Self { source, limits, runtime, reading: Arc::default(), stopped: Arc::default() })
     }
 
     /// Lets units and their rows take so many bytes of memory; more of them wait on disk.
@@ -72,6 +73,11 @@ impl Embedded {
     /// Set once rows are read, which is after the charge.
     pub fn reading(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.reading)
+    }
+
+    /// Set it, and files are read no further: this is a failure like any other, and what was charged stays charged.
+    pub fn stopped(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stopped)
     }
 
     fn context(&self) -> SessionContext {
@@ -94,7 +100,13 @@ impl Embedded {
             Format::Csv => schema,
             Format::Parquet => Arc::new(with_dictionaries(&schema, dictionaries)),
         };
-        Ok(Arc::new(FileTable { schema, format: table.format, files, parts: self.limits.workers }))
+        Ok(Arc::new(FileTable {
+            schema,
+            format: table.format,
+            files,
+            parts: self.limits.workers,
+            stopped: self.stopped(),
+        }))
     }
 
     /// The plan over files instead of declarations.
@@ -127,8 +139,12 @@ impl Embedded {
         let context = self.context();
         let physical = self.physical(plan, &context).await?;
         let external = |error| DataFusionError::External(Box::new(error));
-        let tallier = Tallier::new(plan.spec.clone(), physical.schema().as_ref(), secret, self.limits)
-            .map_err(external)?;
+        let second = plan.rules.second.as_ref();
+        let both = second.map(|second| Both::new(&plan.spec, second.max_rows_per_group)).transpose();
+        let both = both.map_err(external)?;
+        let spec = both.as_ref().map_or(&plan.spec, |both| &both.spec);
+        let tallier =
+            Tallier::new(spec.clone(), physical.schema().as_ref(), secret, self.limits).map_err(external)?;
         let streams = execute_stream_partitioned(physical, context.task_ctx())?;
         let mut tasks = tokio::task::JoinSet::new();
         for mut stream in streams {
@@ -143,7 +159,11 @@ impl Embedded {
         while let Some(done) = tasks.join_next().await {
             done.map_err(|error| DataFusionError::External(Box::new(error)))??;
         }
-        tallier.finish().map_err(external)
+        let tally = tallier.finish();
+        match &both {
+            Some(both) => tally.and_then(|pairs| both.settle(pairs)).map_err(external),
+            None => tally.map_err(external),
+        }
     }
 }
 

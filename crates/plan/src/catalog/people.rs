@@ -21,6 +21,17 @@ pub(super) fn settle(tables: &mut BTreeMap<String, Table>) -> Result<(), PlanErr
             table.people.clone_from(people);
         }
     }
+    let private = || tables.values().filter(|table| !table.public);
+    if let Some(two) = private().find(|table| table.second_unit.is_some())
+        && let Some(one) = private().find(|table| table.second_unit.is_none())
+    {
+        let text = format!(
+            "{FILE}: `{}` hides two kinds of units and `{}` one; both are paid by one budget, which can promise no more than all of them keep",
+            two.name, one.name
+        );
+        return Err(PlanError::mistake("catalog.second_unit", text)
+            .hint("give every private table a second_unit, or keep them in a project of their own"));
+    }
     let mut first: BTreeMap<&str, (&Table, ColumnType)> = BTreeMap::new();
     for (name, (people, column_type)) in &found {
         let Some(table) = tables.get(name) else { continue };

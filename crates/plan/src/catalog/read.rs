@@ -11,7 +11,8 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::{
-    Budget, Catalog, Column, ColumnType, FILE, Format, NoisePreference, PrivacyUnit, Table, Through, people,
+    Budget, Catalog, Column, ColumnType, FILE, Format, NoisePreference, PrivacyUnit, SecondUnit, Table,
+    Through, people,
 };
 use crate::PlanError;
 
@@ -47,6 +48,7 @@ struct WrittenTable {
     #[serde(default)]
     public: bool,
     unit: Option<WrittenUnit>,
+    second_unit: Option<WrittenSecond>,
     people: Option<String>,
     #[serde(default = "add_remove")]
     adjacency: Adjacency,
@@ -80,6 +82,13 @@ struct WrittenThrough {
     column: String,
     table: String,
     key: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSecond {
+    column: String,
+    max_rows_per_group: u64,
 }
 
 #[derive(Deserialize)]
@@ -157,6 +166,8 @@ fn table(name: String, written: WrittenTable) -> Result<Table, PlanError> {
             return Err(wrong(text.to_owned()));
         }
     };
+    let second_unit =
+        written.second_unit.map(|second| second_unit(second, &unit, &columns)).transpose().map_err(&wrong)?;
     let per_row = unit == PrivacyUnit::Row;
     if per_row
         && (written.max_groups_per_unit.is_some_and(|n| n != 1)
@@ -185,6 +196,7 @@ fn table(name: String, written: WrittenTable) -> Result<Table, PlanError> {
         format,
         public: written.public,
         unit,
+        second_unit,
         people: written.people.unwrap_or_else(|| name.clone()),
         adjacency: written.adjacency,
         max_groups_per_unit,
@@ -194,6 +206,24 @@ fn table(name: String, written: WrittenTable) -> Result<Table, PlanError> {
         columns,
         name,
     })
+}
+
+fn second_unit(
+    written: WrittenSecond,
+    unit: &PrivacyUnit,
+    columns: &BTreeMap<String, Column>,
+) -> Result<SecondUnit, String> {
+    let WrittenSecond { column, max_rows_per_group } = written;
+    if !columns.contains_key(&column) {
+        return Err(format!("the second unit is `{column}`, but there is no such column"));
+    }
+    if *unit == PrivacyUnit::Column(column.clone()) {
+        return Err(format!("`{column}` is the unit already; a second one must be somebody else"));
+    }
+    if !(1..=1 << 32).contains(&max_rows_per_group) {
+        return Err("max_rows_per_group of the second unit must lie between 1 and 2^32".to_owned());
+    }
+    Ok(SecondUnit { column, max_rows_per_group })
 }
 
 fn format_of(written: Option<&str>, files: &[String]) -> Result<Format, String> {

@@ -47,7 +47,7 @@ impl Lift<'_> {
         let facts = known(&left, &right, join.join_type);
         let tables = both(left.tables, right.tables);
         let plan = rebuilt(join, left.plan, right.plan, on)?;
-        let joined = |owner| Relation { plan, owner, tables, rows_per_unit, facts };
+        let joined = |owner| Relation { plan, owner, tables, rows_per_unit, second: None, facts };
         match (join.join_type, left.owner, right.owner) {
             (_, owner, Owner::Nobody) | (_, Owner::Nobody, owner) => Ok(joined(owner)),
             (JoinType::Full, Owner::Unit(left), Owner::Unit(right)) => {
@@ -105,7 +105,7 @@ impl Lift<'_> {
             .window([place])
             .and_then(|builder| builder.filter(first)?.project(columns)?.build())
             .map_err(error_of)?;
-        Ok(Relation { plan, ..relation })
+        Ok(Relation { plan, second: None, ..relation })
     }
 
     /// Both sides of a join of private tables, with their units compared.
@@ -178,7 +178,7 @@ impl Lift<'_> {
         exprs.push(coalesce(vec![Expr::Column(left), Expr::Column(right)]).alias(&name));
         let plan = LogicalPlanBuilder::from(joined.plan).project(exprs).and_then(|builder| builder.build());
         let owner = Owner::Unit(Column::new_unqualified(name));
-        Ok(Relation { plan: plan.map_err(error_of)?, owner, ..joined })
+        Ok(Relation { plan: plan.map_err(error_of)?, owner, second: None, ..joined })
     }
 }
 

@@ -65,7 +65,7 @@ impl Lift<'_> {
         let plan = inner(relation.plan, right, on)?;
         let tables = both(relation.tables, parent.tables);
         let owner = Owner::Unit(Column::new_unqualified(unit_name));
-        Ok(Relation { plan, owner, tables, rows_per_unit: None, facts: relation.facts })
+        Ok(Relation { plan, owner, tables, rows_per_unit: None, second: None, facts: relation.facts })
     }
 
     /// All rows of a table.

@@ -92,7 +92,7 @@ impl Lift<'_> {
             .and_then(|grouped| Projection::try_new(shown, Arc::new(grouped)))
             .map(LogicalPlan::Projection)
             .map_err(error_of)?;
-        Ok(Relation { plan, owner, rows_per_unit, facts: known, tables: input.tables })
+        Ok(Relation { plan, owner, rows_per_unit, second: None, facts: known, tables: input.tables })
     }
 }
 

@@ -51,7 +51,14 @@ impl Lift<'_> {
             owner = Owner::Unit(Column::new_unqualified(unit));
         }
         let plan = LogicalPlanBuilder::from(plan).project(exprs).and_then(|builder| builder.build());
-        Ok(Relation { plan: plan.map_err(error_of)?, owner, tables, rows_per_unit, facts: known })
+        Ok(Relation {
+            plan: plan.map_err(error_of)?,
+            owner,
+            tables,
+            rows_per_unit,
+            second: None,
+            facts: known,
+        })
     }
 }
 

@@ -56,7 +56,7 @@ impl Lift<'_> {
             .and_then(|windows| Projection::try_new(shown, Arc::new(windows)))
             .map(LogicalPlan::Projection)
             .map_err(error_of)?;
-        Ok(Relation { plan, facts: known, ..input })
+        Ok(Relation { plan, second: None, facts: known, ..input })
     }
 
     /// A window function as it is computed, and what its value is.

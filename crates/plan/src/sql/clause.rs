@@ -4,6 +4,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::PlanError;
 use crate::catalog::NoisePreference;
+use crate::place::Place;
 
 /// What a query may say about its own privacy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Options {
     pub epsilon: Option<String>,
     /// δ, as written.
     pub delta: Option<String>,
+    /// How far off answers may be, as written, instead of ε.
+    pub max_error: Option<String>,
     /// In how many groups one unit may appear.
     pub max_groups: Option<u64>,
     /// For how many rows one unit may count in a group.
@@ -39,7 +42,10 @@ pub(super) fn cut(tokens: &mut Vec<TokenWithSpan>) -> Result<Options, PlanError>
     let Some(&start) = starts.first() else { return Ok(Options::default()) };
     if starts.len() > 1 {
         let text = "WITH DIFFERENTIAL_PRIVACY stands at several SELECTs, and one is made private";
-        return Err(PlanError::refused("plan.clause", text).hint("write it at the outermost SELECT"));
+        let place = Place::of_parsed(tokens[starts[1] + 2].span);
+        return Err(PlanError::refused("plan.clause", text)
+            .hint("write it at the outermost SELECT")
+            .at(place));
     }
     let mut end = start + 3;
     let mut options = Options::default();
@@ -56,7 +62,7 @@ fn starts_here(tokens: &[TokenWithSpan]) -> bool {
         && is_word(tokens.get(2), "DIFFERENTIAL_PRIVACY")
 }
 
-fn is_word(token: Option<&TokenWithSpan>, name: &str) -> bool {
+pub(super) fn is_word(token: Option<&TokenWithSpan>, name: &str) -> bool {
     matches!(token, Some(TokenWithSpan { token: Token::Word(word), .. })
         if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
 }
@@ -64,11 +70,13 @@ fn is_word(token: Option<&TokenWithSpan>, name: &str) -> bool {
 /// Reads `( name = value, … )` and says how many tokens it was.
 fn read(tokens: &[TokenWithSpan], options: &mut Options) -> Result<usize, PlanError> {
     let wrong = |found: Option<&TokenWithSpan>| {
+        let place = place(found);
         let found = found.map_or("the end".to_owned(), |token| format!("`{}`", token.token));
         PlanError::mistake(
             "plan.options",
             format!("OPTIONS should read (name = value, …), but there is {found}"),
         )
+        .at(place)
     };
     let is = |at: usize, token: &Token| tokens.get(at).is_some_and(|found| found.token == *token);
     if !is(0, &Token::LParen) {
@@ -88,9 +96,10 @@ fn read(tokens: &[TokenWithSpan], options: &mut Options) -> Result<usize, PlanEr
         let (value, next) = value(tokens, at + 2).ok_or_else(|| wrong(tokens.get(at + 2)))?;
         let name = name.value.to_ascii_lowercase();
         if seen.contains(&name) {
-            return Err(PlanError::mistake("plan.options", format!("OPTIONS says {name} twice")));
+            return Err(PlanError::mistake("plan.options", format!("OPTIONS says {name} twice"))
+                .at(place(tokens.get(at))));
         }
-        options.set(&name, &value)?;
+        options.set(&name, &value).map_err(|error| error.at(place(tokens.get(at))))?;
         seen.push(name);
         at = next;
         match tokens.get(at).map(|token| &token.token) {
@@ -99,6 +108,10 @@ fn read(tokens: &[TokenWithSpan], options: &mut Options) -> Result<usize, PlanEr
             _ => return Err(wrong(tokens.get(at))),
         }
     }
+}
+
+fn place(token: Option<&TokenWithSpan>) -> Option<Place> {
+    token.and_then(|token| Place::of_parsed(token.span))
 }
 
 /// A value as text, and where the next token is.
@@ -126,13 +139,14 @@ impl Options {
         match name {
             "epsilon" => self.epsilon = Some(value.to_owned()),
             "delta" => self.delta = Some(value.to_owned()),
+            "max_error" => self.max_error = Some(value.to_owned()),
             "max_groups_contributed" | "kappa" => self.max_groups = Some(count()?),
             "max_rows_contributed" | "max_rows_per_group" => self.max_rows = Some(count()?),
             "privacy_unit_column" => self.unit_column = Some(value.to_owned()),
             "noise" | "noise_kind" => self.noise = Some(value.parse()?),
             "group_selection_strategy" => self.group_selection = Some(selection(value)?),
             _ => {
-                let known = "epsilon, delta, max_groups_contributed, max_rows_contributed, privacy_unit_column, noise, \
+                let known = "epsilon, delta, max_error, max_groups_contributed, max_rows_contributed, privacy_unit_column, noise, \
                              group_selection_strategy";
                 return Err(PlanError::mistake(
                     "plan.options",

@@ -12,6 +12,7 @@ use demur_exact::Rational;
 
 use super::report;
 use crate::PlanError;
+use crate::place::Place;
 
 /// What marks the gathered text.
 const MARK: &str = "demur:";
@@ -57,13 +58,16 @@ pub(super) fn encode(expr: &mut Expr) -> ControlFlow<PlanError> {
                 if argument.value.eq_ignore_ascii_case(report::ARGUMENT) =>
             {
                 if let Err(error) = report::check(&arg) {
-                    return ControlFlow::Break(error);
+                    return ControlFlow::Break(error.at(Place::of_parsed(argument.span)));
                 }
                 reported = true;
             }
             FunctionArg::Named { name: argument, arg, .. } => match named(&argument.value, &arg) {
                 Ok(text) => gathered.push_str(&text),
-                Err(error) => return ControlFlow::Break(error.hint(format!("it stands in {name}(…)"))),
+                Err(error) => {
+                    let error = error.hint(format!("it stands in {name}(…)"));
+                    return ControlFlow::Break(error.at(Place::of_parsed(argument.span)));
+                }
             },
             FunctionArg::ExprNamed { .. } => {
                 return ControlFlow::Break(PlanError::mistake(

@@ -79,7 +79,7 @@ impl Link {
         Ok(link)
     }
 
-    /// A session of the [pool](super::pool), or a new one, that sees one moment.
+    /// A session of the [pool], or a new one, that sees one moment.
     pub(super) fn to_read(url: &PostgresUrl) -> Result<Self, LedgerError> {
         // One that was kept may have ended meanwhile, and the tables may be others by now.
         let kept = pool::take(url);

@@ -1,7 +1,5 @@
 //! Releases end to end: charged, stored, certified, checked, and found out when something was changed.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use std::path::PathBuf;
 
 use demur_accounting::Filter;

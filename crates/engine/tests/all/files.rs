@@ -1,7 +1,5 @@
 //! The same rows in CSV and in Parquet files of any layout give the same counts.
 
-#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
-
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;

@@ -6,8 +6,6 @@
 //!
 //! **Power.** A count with noise for twice the ε it promises (the last test) is caught nearly always.
 
-#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
-
 use std::collections::HashMap;
 use std::path::Path;
 

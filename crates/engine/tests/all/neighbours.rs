@@ -3,21 +3,20 @@
 //! What is decided before rows are read (plan, noise, price, columns, refusals) is a function of the query and the catalog, since nothing
 //! else is given to it. What is left to test is what rows can do: whether they can make counting fail, and how far they move it.
 
-#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
-
-mod near;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::near::{Dice, groups, near};
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch,
     StringViewArray,
 };
+use datafusion::common::ScalarValue;
+use demur_core::{Adjacency, Sensitivity};
 use demur_engine::{Backend, Embedded};
-use demur_plan::{Bounded, Catalog, Keys, declared_schema, plan};
-use demur_tally::Tally;
-use near::{Dice, groups, near};
+use demur_exact::Rational;
+use demur_plan::{Bounded, Catalog, Groupings, Keys, declared_schema, plan};
+use demur_tally::{Measure, Tally};
 
 #[derive(Clone, Debug)]
 struct Row {
@@ -117,7 +116,7 @@ fn condition(dice: &mut Dice, depth: u32) -> String {
 fn query(dice: &mut Dice) -> String {
     let aggregate = |dice: &mut Dice| {
         let argument = number(dice, 2);
-        match dice.below(10) {
+        match dice.below(18) {
             0 => "COUNT(*)".to_owned(),
             1 => format!("COUNT({argument})"),
             2 => format!("COUNT(DISTINCT {argument})"),
@@ -127,13 +126,35 @@ fn query(dice: &mut Dice) -> String {
             6 => format!("AVG({argument}, contribution_bounds_per_row => (0, 12.5))"),
             7 => format!("SUM(real) FILTER (WHERE {})", condition(dice, 1)),
             8 => format!("CLIPPED({argument}, contribution_bounds_per_row => (-4, 20))"),
+            9 => format!("COUNT_IF({})", condition(dice, 2)),
+            10 => format!("APPROX_COUNT_DISTINCT({argument})"),
+            11 => format!(
+                "{}({argument}, contribution_bounds_per_row => (-2, 9.5))",
+                dice.pick(&["VAR_POP", "VAR_SAMP", "STDDEV", "STDDEV_POP"])
+            ),
+            12 => format!(
+                "{}({argument}, {}, contribution_bounds_per_row => (-3, 12))",
+                dice.pick(&["COVAR_POP", "COVAR_SAMP", "CORR"]),
+                number(dice, 1)
+            ),
+            13 => {
+                format!("{}({argument}, contribution_bounds_per_row => (0, 40))", dice.pick(&["MIN", "MAX"]))
+            }
+            14 => format!("{}(real, {})", dice.pick(&["HISTOGRAM", "CDF"]), 1 + dice.below(20)),
+            15 => format!("CORR(whole, real) FILTER (WHERE {})", condition(dice, 1)),
+            16 => "VARIANCE(price)".to_owned(),
             _ => format!("MEDIAN({argument}, contribution_bounds_per_row => (0, 100))"),
         }
     };
     let aggregates: Vec<_> =
         (0..1 + dice.below(3)).map(|index| format!("{} AS a{index}", aggregate(dice))).collect();
-    let keys = match dice.below(6) {
+    let flag = "CASE WHEN flag THEN 'yes' ELSE 'no' END";
+    let keys = match dice.below(10) {
         0 => None,
+        6 => Some("ROLLUP(region, flag)".to_owned()),
+        7 => Some(format!("ROLLUP({flag}, region, {})", number(dice, 0))),
+        8 => Some(format!("CUBE(region, {flag})")),
+        9 => Some(format!("GROUPING SETS ((region), ({flag}), ())")),
         1 => Some("flag, region".to_owned()),
         2 => Some(number(dice, 1)),
         3 => Some("UPPER(region)".to_owned()),
@@ -145,6 +166,86 @@ fn query(dice: &mut Dice) -> String {
     match keys {
         None => format!("SELECT {aggregates} FROM {source}{filter}"),
         Some(keys) => format!("SELECT {aggregates} FROM {source}{filter} GROUP BY {keys}"),
+    }
+}
+
+/// Which keys of a group a level has, and which of these are shown.
+type Label<'a> = dyn Fn(&[String]) -> Vec<String> + 'a;
+
+/// For each measure, the cells of all groups with the same label, added up.
+fn level(tally: &Tally, label: &Label<'_>) -> Vec<BTreeMap<(Vec<String>, usize), i128>> {
+    let mut sums = vec![BTreeMap::new(); tally.measures.len()];
+    for group in 0..tally.units.len() {
+        let key: Vec<_> = tally
+            .keys
+            .iter()
+            .map(|array| ScalarValue::try_from_array(array, group).unwrap().to_string())
+            .collect();
+        for (sums, numbers) in sums.iter_mut().zip(&tally.measures) {
+            let width = numbers.len() / tally.units.len();
+            for (at, number) in numbers[group * width..(group + 1) * width].iter().enumerate() {
+                *sums.entry((label(&key), at)).or_insert(0) += number;
+            }
+        }
+    }
+    sums
+}
+
+/// Checks that a level of totals is as near as the plan says.
+fn level_is_near(bounded: &Bounded, tallies: [&Tally; 2], most_parts: u64, label: &Label<'_>, told: &str) {
+    let [here, there] = tallies.map(|tally| level(tally, label));
+    let sides = if bounded.adjacency() == Adjacency::Replace { 2 } else { 1 };
+    for (index, measure) in bounded.spec.measures.iter().enumerate() {
+        let keys: BTreeSet<_> = here[index].keys().chain(there[index].keys()).collect();
+        let number = |side: &[BTreeMap<_, i128>], key| side[index].get(key).copied().unwrap_or(0);
+        let moves: Vec<i128> =
+            keys.into_iter().map(|key| (number(&here, key) - number(&there, key)).abs()).collect();
+        let one_group = match measure {
+            Measure::Distinct { .. } | Measure::Matched { .. } => continue,
+            measure => Sensitivity::scalar(bounded.sensitivity(measure).unwrap().linf().clone()).unwrap(),
+        };
+        let most = bounded.level_sensitivity(&one_group, most_parts).unwrap();
+        let within = |found: Rational, most: &Rational, norm: &str| {
+            let most = &Rational::from(sides as u64) * most;
+            assert!(
+                found <= most,
+                "{told}\n{measure:?} moved by {found} in {norm}, which is more than {most}"
+            );
+        };
+        let exact = |number: i128| number.to_string().parse::<Rational>().unwrap();
+        within(exact(moves.iter().sum()), most.l1(), "ℓ1");
+        within(exact(moves.iter().copied().max().unwrap_or(0)), most.linf(), "ℓ∞");
+        let squares = moves.iter().fold(Rational::zero(), |sum, moved| &sum + &exact(*moved).square());
+        within(squares, most.l2_squared(), "squared ℓ2");
+    }
+}
+
+/// Every level of totals; where keys are secret, with any choice of those that are shown.
+fn levels_are_near(bounded: &Bounded, totals: &Groupings, tallies: [&Tally; 2], told: &str) {
+    let keys = totals.names.len();
+    for set in &totals.sets {
+        let kept = |key: &[String]| -> Vec<String> {
+            (0..keys).filter(|at| set.contains(*at)).map(|at| key[at].clone()).collect()
+        };
+        match (totals.cells(totals.finest()), totals.cells(*set)) {
+            (Some(finest), Some(cells)) => {
+                level_is_near(bounded, tallies, (finest / cells) as u64, &kept, told);
+            }
+            _ => {
+                for choice in 0..8u64 {
+                    let shown = |beginning: &[String]| {
+                        let word: u64 = beginning.iter().flat_map(|text| text.bytes()).map(u64::from).sum();
+                        word >> (choice % 3) & 1 == choice & 1
+                    };
+                    let label = |key: &[String]| -> Vec<String> {
+                        let first = (0..=keys).rev().find(|&first| first == 0 || shown(&key[..first]));
+                        let known = kept(key).len().min(first.unwrap_or(0));
+                        key[..known].to_vec()
+                    };
+                    level_is_near(bounded, tallies, u64::MAX, &label, told);
+                }
+            }
+        }
     }
 }
 
@@ -166,6 +267,26 @@ fn smaller(rows: &[Row], bounded: &Bounded) -> Vec<Vec<Row>> {
     }
 }
 
+/// The tables in which one unit is another.
+fn replaced(rows: &[Row], bounded: &Bounded, dice: &mut Dice) -> Vec<Vec<Row>> {
+    if bounded.spec.has_unit {
+        let units: BTreeSet<_> = rows.iter().map(|row| row.id).collect();
+        let other = |unit: Option<i64>| {
+            let kept = rows.iter().filter(|row| row.id != unit).cloned();
+            let new = (0..1 + dice.below(4)).map(|_| Row { id: unit, ..row(dice) }).collect::<Vec<_>>();
+            kept.chain(new).collect()
+        };
+        units.into_iter().map(other).collect()
+    } else {
+        let other = |at: usize| {
+            let mut rows = rows.to_vec();
+            rows[at] = row(dice);
+            rows
+        };
+        (0..rows.len()).map(other).collect()
+    }
+}
+
 /// How many random questions are asked.
 fn cases() -> u64 {
     if std::env::var_os("DEMUR_LONG_TESTS").is_some() { 20_000 } else { 1_500 }
@@ -177,7 +298,8 @@ fn neighbours_are_as_near_as_the_sensitivity_says() {
     for case in 0..cases() {
         let mut dice = Dice(case);
         let unit = if dice.below(3) == 0 { "row" } else { "id" };
-        let catalog = catalog(unit, "add-remove", 1 + dice.below(3), 1 + dice.below(3), dice.below(3) == 0);
+        let adjacency = if dice.below(4) == 0 { "replace" } else { "add-remove" };
+        let catalog = catalog(unit, adjacency, 1 + dice.below(3), 1 + dice.below(3), dice.below(3) == 0);
         let text = query(&mut dice);
         let Ok(bounded) = plan(&catalog, &text) else {
             refused += 1;
@@ -188,10 +310,17 @@ fn neighbours_are_as_near_as_the_sensitivity_says() {
         let told = format!("case {case}: {text}\n{rows:?}");
         let here =
             tally(&bounded, &rows, &catalog).unwrap_or_else(|| unreachable!("counting failed\n{told}"));
-        for other in smaller(&rows, &bounded) {
+        let others = match bounded.adjacency() {
+            Adjacency::AddRemove => smaller(&rows, &bounded),
+            Adjacency::Replace => replaced(&rows, &bounded, &mut dice),
+        };
+        for other in others {
             let there =
                 tally(&bounded, &other, &catalog).unwrap_or_else(|| unreachable!("counting failed\n{told}"));
             near(&bounded, &here, &there, &told);
+            if let Some(totals) = &bounded.totals {
+                levels_are_near(&bounded, totals, [&here, &there], &told);
+            }
         }
     }
     assert!(

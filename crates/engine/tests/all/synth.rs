@@ -1,7 +1,5 @@
 //! Synthetic data from a file to a file, in a folder of its own.
 
-#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
-
 use std::ops::ControlFlow;
 use std::path::Path;
 

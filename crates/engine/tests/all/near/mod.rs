@@ -1,7 +1,5 @@
 //! What tests of neighbouring tables share: dice, and how near two tallies are.
 
-#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
-
 mod dice;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,5 @@
 //! Questions from SQL to release, over small files in a folder of their own.
 
-#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
-
 use std::path::Path;
 
 use demur_engine::{Answer, Ask, Embedded, Engine, EngineError, Project, Quote, Table, verify};

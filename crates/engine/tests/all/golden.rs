@@ -25,7 +25,8 @@ impl DB for Plans {
             Some((_, epsilon)) => ask.epsilon = Some(epsilon.to_owned()),
             None => {}
         }
-        let rows = Quote::make(&self.0, &ask).map(|quote| plan(&quote)).map_err(Refusal)?;
+        let rows = Quote::make(&self.0, &ask).map(|quote| plan(&quote));
+        let rows = rows.map_err(|error| Refusal { error, sql: ask.sql })?;
         Ok(DBOutput::Rows { types: vec![DefaultColumnType::Text; 2], rows })
     }
 }
@@ -49,15 +50,22 @@ fn plan(quote: &Quote) -> Vec<Vec<String>> {
     lines.into_iter().map(|(name, text)| vec![name.to_owned(), text]).collect()
 }
 
-/// A refusal with its code and its hint.
+/// A refusal with its code and its place in the question.
 #[derive(Debug)]
-struct Refusal(EngineError);
+struct Refusal {
+    error: EngineError,
+    sql: String,
+}
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self(error) = self;
+        let Self { error, sql } = self;
         let kind = if error.is_refusal() { "refused" } else { "mistake" };
-        write!(f, "{kind} {}: {error}", error.code())
+        write!(f, "{kind} {}: {error}", error.code())?;
+        match error.place().and_then(|place| place.show(sql)) {
+            Some(shown) => write!(f, "\n{shown}"),
+            None => Ok(()),
+        }
     }
 }
 

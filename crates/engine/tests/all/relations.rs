@@ -4,15 +4,12 @@
 //! Tables are small and dirty on purpose: keys that are not unique, rows that name nobody, NULL everywhere, doubles whose sum depends on
 //! their order. The grammar also makes what must be refused; were it answered, neighbours would tell.
 
-#![expect(clippy::unwrap_used, reason = "tests say what they expect")]
-
-#[path = "relations/grammar.rs"]
 mod grammar;
-mod near;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::near::{Dice, near};
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -25,7 +22,6 @@ use demur_engine::{Backend, Embedded};
 use demur_plan::{Bounded, Catalog, Declared, declared_schema, plan};
 use demur_tally::Tally;
 use grammar::{CATALOG, query, readings, relation};
-use near::{Dice, near};
 
 /// A row of any table: two keys, a text, a whole number, a double.
 #[derive(Clone, Debug)]
