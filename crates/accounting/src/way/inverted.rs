@@ -43,7 +43,7 @@ impl Way {
         }
         let bent = || self.bent_delta(epsilon);
         let found = self.either(bent, line);
-        found.ok_or_else(unproven)
+        self.or_listed(found, || self.few_delta(epsilon)).ok_or_else(unproven)
     }
 
     /// Whether the atoms should be taken apart: their moments do not fall.
@@ -67,8 +67,9 @@ impl Way {
         // Near the largest loss there is no saddle: any tilt of the right size will do.
         let top = self.top()?;
         let highest = self.highest_tilt() / 3.0;
-        let saddle = saddle.filter(|saddle| saddle.0 < highest).unwrap_or((highest, top, -20.0));
-        Split::new(&self.terms, &self.sum, saddle)
+        let sound = |tilt: f64| tilt < highest || !self.sum.is_all_at_the_top(tilt);
+        let saddle = saddle.filter(|saddle| sound(saddle.0)).unwrap_or((highest, top, -20.0));
+        Split::new(&self.terms, &self.sum, saddle, top)
     }
 
     /// `delta` lies between `within` and `at_most` given that the loss is finite.
@@ -99,13 +100,23 @@ impl Way {
             let highest = self.top().unwrap_or(HIGHEST);
             let guess = saddle.map_or(highest, |saddle| saddle.1).max(1e-9);
             if let Some(split) = self.split(saddle.map(|(c, epsilon)| (c, epsilon, log_delta))) {
-                let profile = |tried: &Rational| self.with_infinite(split.delta(tried));
+                let profile = |tried: &Rational| self.below_top(tried, || split.delta(tried));
                 return least_epsilon(profile, delta, guess, highest).ok_or_else(unproven);
             }
         }
         let bent = || self.bent_epsilon(delta, within);
         let found = self.either(bent, line);
-        found.ok_or_else(unproven)
+        self.or_listed(found, || self.few_epsilon(delta, within)).ok_or_else(unproven)
+    }
+
+    /// What a list of all sums says where that can be had and the line is not narrow.
+    fn or_listed(&self, found: Option<Bounds>, listed: impl Fn() -> Option<Bounds>) -> Option<Bounds> {
+        let wide = found.is_none_or(|found| found.relative_width() >= NARROW && found.upper > 0.0);
+        let listed = if wide && self.few { listed() } else { None };
+        match (found, listed) {
+            (Some(found), Some(listed)) => Some(found.and(listed)),
+            (found, listed) => found.or(listed),
+        }
     }
 
     /// Along the straight line or a path that bends, the faster one first, and the other where that is not narrow.
