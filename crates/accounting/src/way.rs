@@ -9,6 +9,7 @@ use crate::grid::Grid;
 use crate::inversion::{Lattice, Sum};
 use crate::lattice::{MOST_POINTS, Points};
 use crate::law::{Base, Law, Terms, profile};
+use crate::mixed::Mixed;
 use crate::solve::least_epsilon;
 use crate::sums::Few;
 use crate::{AccountingError, Bounds, Method, gaussian};
@@ -37,6 +38,8 @@ pub(crate) struct Way {
     two_points: Option<Lattice>,
     /// Whether all sums can be listed, though they are on no lattice or on a very fine one.
     few: bool,
+    /// Whether they are few uses of Gaussian noise on samples beside losses of finitely many values.
+    mixed: bool,
 }
 
 impl Way {
@@ -52,7 +55,8 @@ impl Way {
         let two_points = terms.two_points();
         let one_lattice = terms.laws.len() < 2 && points.is_some();
         let few = !one_lattice && Few::suits(&terms.laws);
-        Self { terms, sum, points, two_points, few }
+        let mixed = Mixed::suits(&terms.laws);
+        Self { terms, sum, points, two_points, few, mixed }
     }
 
     /// Refuses losses whose Rényi divergences are not computed.

@@ -6,6 +6,7 @@ use super::{HIGHEST, Way, unproven};
 use crate::bent::{Bent, Digits};
 use crate::inversion::Lattice;
 use crate::law::{Base, Direction, Law};
+use crate::mixed::Mixed;
 use crate::solve::least_epsilon;
 use crate::split::Split;
 use crate::{AccountingError, Bounds};
@@ -41,7 +42,7 @@ impl Way {
                 return Ok(split.delta(&exact));
             }
         }
-        let bent = || self.bent_delta(epsilon);
+        let bent = || if self.mixed { self.mixed_delta(epsilon) } else { self.bent_delta(epsilon) };
         let found = self.either(bent, line);
         self.or_listed(found, || self.few_delta(epsilon)).ok_or_else(unproven)
     }
@@ -104,7 +105,8 @@ impl Way {
                 return least_epsilon(profile, delta, guess, highest).ok_or_else(unproven);
             }
         }
-        let bent = || self.bent_epsilon(delta, within);
+        let bent =
+            || if self.mixed { self.mixed_epsilon(delta, within) } else { self.bent_epsilon(delta, within) };
         let found = self.either(bent, line);
         self.or_listed(found, || self.few_epsilon(delta, within)).ok_or_else(unproven)
     }
@@ -121,7 +123,7 @@ impl Way {
 
     /// Along the straight line or a path that bends, the faster one first, and the other where that is not narrow.
     fn either(&self, bent: impl Fn() -> Option<Bounds>, line: impl Fn() -> Option<Bounds>) -> Option<Bounds> {
-        let few = self.sum.uses() <= FEW;
+        let few = self.mixed || self.sum.uses() <= FEW;
         let first = if few { bent() } else { line() };
         match first {
             Some(first) if first.relative_width() < NARROW || first.upper == 0.0 => Some(first),
@@ -196,6 +198,70 @@ impl Way {
         found
     }
 
+    /// δ(ε) of few uses on samples beside losses of finitely many values.
+    fn mixed_delta(&self, epsilon: f64) -> Option<Bounds> {
+        let mut found: Option<Bounds> = None;
+        let mut digits = Digits::Usual;
+        for round in 0..4 {
+            if found.is_some_and(|found| found.relative_width() < CAREFUL) {
+                break;
+            }
+            let log_delta = found.map(|found| found.upper.ln());
+            if round == 2 {
+                digits = Digits::Many;
+            }
+            match Mixed::new(&self.terms.laws, epsilon, log_delta, digits) {
+                Some(mixed) => {
+                    let now = mixed.delta(epsilon);
+                    found = Some(found.map_or(now, |before| before.and(now)));
+                }
+                None if digits == Digits::Many => break,
+                None => digits = Digits::Many,
+            }
+        }
+        found
+    }
+
+    /// The same for ε(δ), anew where it is found far from where it was looked for.
+    fn mixed_epsilon(&self, delta: &Rational, within: &Rational) -> Option<Bounds> {
+        let log_delta = within.to_f64_down().max(f64::MIN_POSITIVE).ln();
+        let highest = self.top().unwrap_or(HIGHEST);
+        // near the largest loss there is no saddle; and noise only makes ε larger
+        let saddle = self.sum.saddle_for_delta(log_delta).map(|saddle| saddle.1);
+        let near_top = || Some(self.top()? - 0.5 * Mixed::noise_top(&self.terms.laws)?);
+        let without = Mixed::without_noise(&self.terms.laws, within, highest);
+        let mut guess = saddle.or_else(near_top)?.max(without.unwrap_or(0.0)).clamp(1e-9, highest);
+        let mut found: Option<Bounds> = None;
+        let mut digits = Digits::Usual;
+        for round in 0..6 {
+            if found.is_some_and(|found| found.relative_width() < CAREFUL) {
+                break;
+            }
+            if round == 4 {
+                digits = Digits::Many;
+            }
+            let Some(mixed) = Mixed::new(&self.terms.laws, guess, Some(log_delta), digits) else {
+                if digits == Digits::Many {
+                    break;
+                }
+                digits = Digits::Many;
+                continue;
+            };
+            let profile = |tried: &Rational| self.below_top(tried, || mixed.delta(tried.to_f64()));
+            match least_epsilon(profile, delta, guess, highest) {
+                Some(now) => {
+                    found = Some(found.map_or(now, |before| before.and(now)));
+                    guess = now.upper;
+                }
+                // too far for this path: where the tangent leads
+                None => {
+                    guess = tangent(&mixed, guess, log_delta).clamp(0.5 * guess, 2.0 * guess).min(highest)
+                }
+            }
+        }
+        found
+    }
+
     /// About ε(δ) when a single loss makes the sum large: δ(ε) ≈ Σ nᵢδᵢ(ε).
     fn largest_alone(&self, log_delta: f64) -> Option<f64> {
         let each = |(law, count): &(Law, f64)| rough_epsilon(law, log_delta.exp() / count);
@@ -206,6 +272,18 @@ impl Way {
             .collect::<Option<Vec<_>>>()
             .map(|all| all.into_iter().fold(0.0, f64::max))
     }
+}
+
+/// About the ε at which ln δ is this, from where a path was made for.
+fn tangent(mixed: &Mixed, epsilon: f64, log_delta: f64) -> f64 {
+    let log = |epsilon: f64| {
+        let Bounds { lower, upper } = mixed.delta(epsilon);
+        ((lower + upper) / 2.0).max(f64::MIN_POSITIVE).ln()
+    };
+    let step = 1e-7 * epsilon;
+    let (here, there) = (log(epsilon), log(epsilon + step));
+    let next = epsilon + step * (log_delta - here) / (there - here);
+    if next.is_finite() { next } else { epsilon }
 }
 
 /// ε(δ) of a single Gaussian on a sample, to a few digits.
