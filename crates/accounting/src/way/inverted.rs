@@ -123,7 +123,8 @@ impl Way {
 
     /// Along the straight line or a path that bends, the faster one first, and the other where that is not narrow.
     fn either(&self, bent: impl Fn() -> Option<Bounds>, line: impl Fn() -> Option<Bounds>) -> Option<Bounds> {
-        let few = self.mixed || self.sum.uses() <= FEW;
+        // beside atoms the line is quick, or quickly given up
+        let few = !self.mixed && self.sum.uses() <= FEW;
         let first = if few { bent() } else { line() };
         match first {
             Some(first) if first.relative_width() < NARROW || first.upper == 0.0 => Some(first),
