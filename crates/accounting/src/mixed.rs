@@ -22,8 +22,8 @@ use crate::solve::least_epsilon;
 use crate::sums::{Few, Sums};
 use demur_exact::Rational;
 
-/// The most uses of noise on samples, and the most sums beside them.
-const MOST_USES: u64 = 64;
+/// The most uses of noise on samples, and the most sums beside them: many uses take no longer, but are rarely better than a line.
+const MOST_USES: u64 = 1_000_000;
 const MOST_SUMS: f64 = 3000.0;
 
 /// The most sums for which more digits are worth their time.
@@ -193,7 +193,7 @@ mod tests {
         assert!(Mixed::suits(&laws("subsampled(0.1, gaussian(sigma=1))*3 + pure(1)")));
         for text in [
             "subsampled(0.1, gaussian(sigma=1))*3",
-            "subsampled(0.1, gaussian(sigma=1))*300 + pure(1)",
+            "subsampled(0.1, gaussian(sigma=1))*3000000 + pure(1)",
             "subsampled(0.1, gaussian(sigma=1)) + laplace(scale=1)",
             "subsampled(0.1, gaussian(sigma=1)) + pure(1) + gaussian(sigma=1)",
             "pure(1)*3",
