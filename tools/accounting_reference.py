@@ -20,13 +20,14 @@ on the law of the loss L itself, by the route that suits the mechanisms:
     splines   Laplace and relatives: multiplied out into truncated powers, integrated exactly
     normals   Gaussian and discrete laws: a sum of Gaussian formulas, one for each atom
     curve     two sampled Gaussians: one integral along the curve where the losses add up to e
+    curves    the same beside discrete laws, one for each atom
     panels    sampled Laplace: the density of the sum, piece by piece, convolved by quadrature
     tails     everything smooth: each tail by Gil-Pelaez from its characteristic function
 
 The first six are enclosed: Arb's balls contain the true value, and precision is raised
 until 33 digits are certain. An epsilon is enclosed by delta's values on both sides of it. (The order
 of zcdp is only near the best one, to 60 digits or more; the value depends on the square of that.)
-The last three are quadratures; each is done twice, with other steps, ranges and contours, and
+The last four are quadratures; each is done twice, with other steps, ranges and contours, and
 the two must agree to 31 digits.
 
 Where sampling makes the two directions differ, P has the record ("remove") or Q has it
@@ -44,9 +45,6 @@ from typing import Callable, NamedTuple
 from flint import acb, acb_mat, arb, arb_mat, arb_poly, ctx, fmpq
 
 PATH = "crates/accounting/tests/data/reference.json"
-# Questions whose answers are known to be wider than the tests ask of all others stand in a file of their own.
-WIDER_PATH = "crates/accounting/tests/data/wider.json"
-WIDER = {("discrete_gaussian(sigma=2) + pure(0.3)*2 + laplace(epsilon=1.3)*2", "1e-10")}
 DIGITS = 30  # written
 SURE_BITS = 110  # known, of an enclosed value: 33 digits
 SAME_BITS = 103  # on which two quadratures agree: 31 digits
@@ -823,6 +821,28 @@ def curve(loss, style):
     return {"remove": remove, "add": add}
 
 
+def curves(loss, style):
+    """Two sampled Gaussians beside discrete losses: a mean of what `curve` says at e - l, one for each sum l of these."""
+    noise = Loss([(m, n) for m, n in loss.parts if isinstance(m, Sampled)])
+    rest = Loss([(m, n) for m, n in loss.parts if not isinstance(m, Sampled)])
+    each = curve(noise, style)
+    least, step = lattice(rest)
+    law, lost = multiplied(rest, step)
+
+    def mean(profile):
+        def at(e):
+            value, fall = lost, arb(0)
+            for index, p in enumerate(law):
+                if not p.is_zero():
+                    one_value, one_fall = profile(Fraction(e) - least - index * step)
+                    value += p * one_value
+                    fall += p * one_fall
+            return value, fall
+        return at
+
+    return {direction: mean(profile) for direction, profile in each.items()}
+
+
 def panels(loss, style):
     """Sampled Laplace: atoms at both ends of an interval [low, low + w], and an analytic density between.
 
@@ -918,7 +938,7 @@ def convolved(low, w, at_low, at_high, density, n, style):
 # Cases.
 
 ENCLOSED = {f.__name__: f for f in (formula, atoms, coins, splines, normals, order)}
-QUADRATURES = {f.__name__: f for f in (curve, panels, tails)}
+QUADRATURES = {f.__name__: f for f in (curve, curves, panels, tails)}
 
 
 def route_of(loss):
@@ -941,6 +961,9 @@ def route_of(loss):
             return "panels"
         if n == 2:
             return "curve"
+    sampled = [(m, n) for m, n in loss.parts if isinstance(m, Sampled)]
+    if loss.only(Atoms, Sampled) and [n for _, n in sampled] == [2] and isinstance(sampled[0][0].inner, Gaussian):
+        return "curves"
     return "tails"
 
 
@@ -1360,17 +1383,40 @@ def few_sampled_laplaces():
     yield from deltas("subsampled(0.3, laplace(scale=2.5))*4", "0.45")
 
 
+def small_deltas():
+    """Laplace noise near its largest loss, and beside discrete Gaussian noise that goes far beyond that."""
+    yield from epsilons("laplace(epsilon=1.3)*2", "1e-15", "1e-30")
+    yield from epsilons("laplace(scale=3)*3", "1e-15")
+    yield from deltas("laplace(epsilon=1)*4", "3.999", "3.999999")
+    yield from deltas("laplace(epsilon=2)*3 + discrete_gaussian(sigma=4)", "8")
+    yield from deltas("discrete_gaussian(sigma=4)*5 + laplace(scale=5)*2", "4")
+    yield from epsilons("laplace(epsilon=2)*3 + discrete_gaussian(sigma=4)", "1e-9", "1e-20")
+    yield from epsilons("truncated_laplace(scale=2, bound=40)*3 + randomized_response(epsilon=0.2, categories=5)*2", "1e-7")
+
+
+def rarer_sampled_laplaces():
+    for rate, scale, n, delta in (("0.02", "1", 3, "1e-9"), ("0.004", "2", 2, "1e-6"), ("0.0005", "5", 2, "1e-7")):
+        yield from epsilons(f"subsampled({rate}, laplace(scale={scale}))*{n}", delta)
+
+
+def sampled_beside_atoms():
+    """Two uses of Gaussian noise on a sample beside losses of two or three values."""
+    yield from deltas("subsampled(0.1, gaussian(sigma=1.5))*2 + pure(0.5)*2", "0.3", "1", "1.5")
+    yield from deltas("subsampled(0.002, gaussian(sigma=3))*2 + randomized_response(epsilon=1.5, categories=4)", "1.4", "1.51")
+    yield from deltas("subsampled(0.02, gaussian(sigma=1))*2 + pure(1) + approx(0.3, 1e-7)", "0.7", "2")
+    yield from epsilons("subsampled(0.01, gaussian(sigma=2))*2 + pure(0.7)", "1e-5", "1e-10")
+
+
 def main():
     start, rows = time.time(), []
     self_check()
     print(f"{time.time() - start:7.2f} s  the routes agree with each other", flush=True)
     for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, rare_samples, long_compositions,
-                   sampled_divergences, long_lattices, many_steps, few_sampled_laplaces):
+                   sampled_divergences, long_lattices, many_steps, few_sampled_laplaces, small_deltas, rarer_sampled_laplaces,
+                   sampled_beside_atoms):
         rows += [compute() for compute in family()]
-        is_wider = lambda row: (row["losses"], row.get("delta")) in WIDER
-        for path, wider in ((PATH, False), (WIDER_PATH, True)):
-            with open(path, "w") as file:
-                file.write("[\n" + ",\n".join(json.dumps(row) for row in rows if is_wider(row) == wider) + "\n]\n")
+        with open(PATH, "w") as file:
+            file.write("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
     print(f"{len(rows)} cases, {time.time() - start:.0f} s")
 
 

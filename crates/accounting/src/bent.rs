@@ -21,6 +21,7 @@
 //!
 //! **References.** docs/accounting.md; \[Trefethen2019\] for Gauss–Legendre rules.
 
+mod beside;
 mod careful;
 mod choice;
 mod double_double;
@@ -38,6 +39,7 @@ use crate::Bounds;
 use crate::inversion::Sum;
 use crate::law::{Base, Direction};
 use crate::nodes::UNIT;
+use beside::Beside;
 use double_double::{DUST, Wide};
 use line::Noise;
 use moment::Kept;
@@ -62,6 +64,7 @@ pub(crate) enum Digits {
 pub(crate) struct Bent {
     add: bool,
     twin: Twin,
+    beside: Beside,
     /// The ε the path was made for.
     epsilon: f64,
     panels: Vec<Panel>,
@@ -80,7 +83,7 @@ struct Panel {
 
 struct Point {
     w: Complex64,
-    /// ∏K^n − G, divided by e^`scale`, times the rule's weight over πw(w − 1); and by how much it may be off.
+    /// (∏K^n − G)·M, divided by e^`scale`, times the rule's weight over πw(w − 1); and by how much it may be off.
     value: Complex64,
     error: f64,
     scale: f64,
@@ -88,23 +91,23 @@ struct Point {
     wide: Option<(Wide, Wide)>,
 }
 
-/// What bounds |∏K^n − G| in a rectangle.
+/// What bounds |∏K^n − G|·|M| in a rectangle.
 struct Bound {
-    /// Re w and ln of the bound on ∏|K|^n at the corners.
-    corners: [(f64, f64); 4],
+    /// Re w, ln of the bound on ∏|K|^n, and ln M(Re w) at the corners.
+    corners: [(f64, f64, f64); 4],
     /// ln of the bound on |G|.
     twin: f64,
 }
 
 impl Bound {
-    /// ln of the bound on |∏K^n − G|·|e^(−zε)|.
+    /// ln of the bound on |∏K^n − G|·|M|·|e^(−zε)|.
     fn log(&self, add: bool, epsilon: f64) -> f64 {
         let linear = |re: f64| linear(add, Complex64::from(re), epsilon).re;
-        let most = |height: &dyn Fn(&(f64, f64)) -> f64| {
+        let most = |height: &dyn Fn(&(f64, f64, f64)) -> f64| {
             self.corners.iter().map(height).fold(f64::NEG_INFINITY, f64::max)
         };
-        let flat = most(&|(re, _)| linear(*re));
-        log_add(most(&|(re, log)| log + linear(*re)), self.twin + flat)
+        let flat = most(&|(re, _, beside)| beside + linear(*re));
+        log_add(most(&|(re, log, beside)| log + beside + linear(*re)), self.twin + flat)
     }
 }
 
@@ -145,10 +148,39 @@ impl Bent {
     /// too long.
     pub(crate) fn new(sum: &Sum, epsilon: f64, log_delta: Option<f64>, digits: Digits) -> Option<Self> {
         let (noises, add) = noises(sum)?;
-        let start = Start::for_epsilon(&noises, add, epsilon);
+        Self::along(&noises, &Beside::nothing(add), epsilon, log_delta, digits)
+    }
+
+    /// For Σ p·δ(t + ε) over (t, p), near ε = 0; what is asked of it is how much ε has moved.
+    pub(crate) fn beside(
+        sum: &Sum,
+        points: &[(f64, f64)],
+        log_delta: Option<f64>,
+        digits: Digits,
+    ) -> Option<Self> {
+        let (noises, add) = noises(sum)?;
+        Self::along(&noises, &Beside::new(add, points.to_vec()), 0.0, log_delta, digits)
+    }
+
+    /// About ln of Σ p·δ(t).
+    pub(crate) fn log_about(sum: &Sum, points: &[(f64, f64)]) -> Option<f64> {
+        let (noises, add) = noises(sum)?;
+        Some(Start::for_epsilon(&noises, &Beside::new(add, points.to_vec()), add, 0.0).log_delta)
+    }
+
+    fn along(
+        noises: &[Noise],
+        beside: &Beside,
+        epsilon: f64,
+        log_delta: Option<f64>,
+        digits: Digits,
+    ) -> Option<Self> {
+        let add = beside.is_added();
+        let start = Start::for_epsilon(noises, beside, add, epsilon);
         let goal = log_delta.unwrap_or(start.log_delta) + GOAL.ln();
+        let start = if beside.is_nothing() { start } else { start.eased(noises, beside, goal) };
         [false, true].into_iter().find_map(|thorough| {
-            Path::new(&noises, add, epsilon, start, (goal, digits), thorough).walk(start)
+            Path::new((noises, beside), epsilon, start, (goal, digits), thorough).walk(start)
         })
     }
 
@@ -158,7 +190,24 @@ impl Bent {
         let sum: f64 = points
             .map(|point| (point.value * (linear(self.add, point.w, epsilon) + point.scale).exp()).im)
             .sum();
-        sum + self.twin.delta(epsilon).upper
+        sum + self.twin_delta(epsilon).upper
+    }
+
+    /// Σ p·δ_G(t + ε).
+    fn twin_delta(&self, epsilon: f64) -> Bounds {
+        if self.beside.is_nothing() {
+            return self.twin.delta(epsilon);
+        }
+        let points = self.beside.points();
+        let (mut lower, mut upper) = (0.0, 0.0);
+        for (t, p) in points {
+            // t + ε is rounded
+            let (at, off) = (t + epsilon, UNIT * (t.abs() + epsilon.abs()));
+            lower += p * self.twin.delta(at + off).lower;
+            upper += p * self.twin.delta(at - off).upper;
+        }
+        let slack = (points.len() as f64 + 4.0) * UNIT;
+        Bounds::new(lower * (1.0 - slack), upper * (1.0 + slack))
     }
 
     /// About ε(δ), at most `highest`.
@@ -184,7 +233,7 @@ impl Bent {
         let linear = if self.add { w * exact } else { (Wide::from(1.0) - w) * exact };
         let factor = (linear + Wide::from(point.scale)).exp();
         let (term, size) = (value * factor, factor.norm());
-        let rounding = DUST * (16.0 + 4.0 * (point.scale + linear.norm() + w.norm() * epsilon));
+        let rounding = DUST * (16.0 + 4.0 * (point.scale.abs() + linear.norm() + w.norm() * epsilon.abs()));
         Some((term, size * point.error + term.norm() * rounding))
     }
 
@@ -213,7 +262,7 @@ impl Bent {
                 let factor = (linear + point.scale).exp();
                 let term = point.value * factor;
                 kept.add(Complex64::from(term.im));
-                let rounding = UNIT * (136.0 + 16.0 * (point.scale + linear.norm() + epsilon));
+                let rounding = UNIT * (136.0 + 16.0 * (point.scale.abs() + linear.norm() + epsilon.abs()));
                 error += factor.norm() * point.error + term.norm() * rounding;
             }
             error += libm::exp(panel.bound.log(self.add, epsilon) + panel.log_rule);
@@ -224,7 +273,7 @@ impl Bent {
         let wide = wide.im.to_f64();
         let value = sum.re + wide;
         let error = error * (1.0 + 1e-9) + rounding + 2.0 * UNIT * (wide.abs() + value.abs());
-        let twin = self.twin.delta(epsilon);
+        let twin = self.twin_delta(epsilon);
         let (lower, upper) = (twin.lower + (value - error), twin.upper + (value + error));
         Bounds::new(
             (lower * (1.0 - 2.0 * UNIT)).clamp(0.0, 1.0),

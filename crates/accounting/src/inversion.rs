@@ -108,9 +108,9 @@ impl Sum {
 
     /// Beyond this tilt only the largest loss is left of a bounded law.
     pub(crate) fn highest_tilt(&self) -> f64 {
-        let tops = self.terms.iter().map(|(law, _)| law.top()).collect::<Option<Vec<_>>>();
-        let bounded = tops.filter(|_| self.mu_squared == 0.0);
-        bounded.map_or(1e7, |tops| (300.0 / tops.into_iter().fold(0.0, f64::max)).min(1e7))
+        let each = self.terms.iter().map(|(law, _)| law.highest_tilt(300.0)).collect::<Option<Vec<_>>>();
+        let bounded = each.filter(|_| self.mu_squared == 0.0);
+        bounded.map_or(1e7, |tilts| tilts.into_iter().fold(1e7, f64::min))
     }
 
     /// Mean and variance of the loss.
@@ -127,6 +127,14 @@ impl Sum {
     pub(crate) fn saddle_for_delta(&self, log_delta: f64) -> Option<(f64, f64)> {
         let saddle = RealMoments::new(self).saddle(|saddle| log_delta - saddle.log_delta)?;
         Some((saddle.tilt, saddle.epsilon))
+    }
+
+    /// Whether the law tilted by e^(cL) is nearly one loss, the largest: its deviation is a small share of 1/c.
+    pub(crate) fn is_all_at_the_top(&self, tilt: f64) -> bool {
+        const SHARE: f64 = 0.5;
+        let laws = RealMoments::new(self).moments(tilt);
+        let each = laws.iter().zip(&self.terms).map(|(law, (_, count))| count * law.variance);
+        tilt * (each.sum::<f64>() + self.mu_squared).sqrt() < SHARE
     }
 
     /// Where the line would be placed for ε, and the ln δ expected there.

@@ -38,6 +38,7 @@ mod histogram;
 mod inversion;
 mod lattice;
 mod law;
+mod mixed;
 mod nodes;
 mod renyi;
 mod solve;

@@ -88,7 +88,7 @@ impl Nodes {
             (Base::Gaussian { mu_squared }, Some(sampling)) => {
                 sampled_gaussian::expected(mu_squared.to_f64().sqrt(), sampling, reach)
             }
-            (Base::Pieces(pieces), _) => pieces::expected(pieces, reach),
+            (Base::Pieces(pieces), sampling) => pieces::expected(pieces, sampling.as_ref(), reach),
             (Base::Gaussian { .. }, None) => 0.0,
         }
     }

@@ -18,6 +18,8 @@
 //! since the right-hand side has positive coefficients in 1/y, of order 2 and more. With 1/(z(z + 1)) the sum
 //! converges like 1/y⁴, and everything said in [`inversion`](crate::inversion) about what it is above δ holds.
 //!
+//! **Near the largest loss** R is smaller than what rounding leaves of it, and has a bound of its own.
+//!
 //! **Rounding.** R is a difference of products of n factors, each off by a few units: by at most
 //! (16n + 32)·2⁻⁵³·∏(aᵢ + |Cᵢ|)^nᵢ.
 
@@ -48,6 +50,8 @@ pub(crate) struct Split {
     /// Sums of atoms beside one stretch, and how often the stretch could have come.
     one: Vec<(Option<Sums>, Vec<Stretch>, f64)>,
     rest: Line,
+    /// The largest loss, rounded up, and Σ nᵢvᵢ for bounds vᵢ on the densities of stretches.
+    top: (f64, f64),
 }
 
 /// A flat stretch, as a part of finite losses.
@@ -74,8 +78,8 @@ impl Split {
         sum.mu_squared == 0.0 && sum.uses() <= MOST_USES && laws.all(pieces)
     }
 
-    /// `None` when the losses are of another kind, or too many.
-    pub(crate) fn new(terms: &Terms, sum: &Sum, saddle: (f64, f64, f64)) -> Option<Self> {
+    /// `None` when the losses are of another kind, or too many. `top` is at least the largest loss.
+    pub(crate) fn new(terms: &Terms, sum: &Sum, saddle: (f64, f64, f64), top: f64) -> Option<Self> {
         if !Self::suits(sum) {
             return None;
         }
@@ -92,6 +96,7 @@ impl Split {
                 one.push((sums(&others, floor)?, parts[index].stretches.clone(), *count as f64));
             }
         }
+        let steep = parts.iter().map(|part| part.count * part.variation(0.0)).sum();
         let (tilt, uses) = (saddle.0, sum.uses());
         let log_scale = sum.log_scale(tilt);
         let variations: Vec<_> =
@@ -105,19 +110,22 @@ impl Split {
             |y| bound(&variations, y, log_scale),
             (goal, most),
         )?;
-        Some(Self { none, one, rest })
+        Some(Self { none, one, rest, top: (top, steep) })
     }
 
     /// δ(ε), given that the loss is finite.
     pub(crate) fn delta(&self, epsilon: &Rational) -> Bounds {
-        let epsilon = epsilon.to_f64();
+        let (exact, epsilon) = (epsilon, epsilon.to_f64());
+        let beyond = Rational::try_from(epsilon).map_or(0.0, |rounded| (exact - &rounded).to_f64());
         let rest = self.rest.delta(epsilon);
-        let (mut lower, mut upper) = (rest.lower, rest.upper);
+        let mut upper = rest.upper.min(self.rest_near_top(epsilon));
+        let mut lower = rest.lower.min(upper);
         let mut add = |sums: &Sums, count: f64, payoff: &dyn Fn(f64, f64) -> Bounds| {
             let (mut least, mut most) = (0.0, 0.0);
             for (loss, probability) in &sums.points {
-                let spread = sums.off + 16.0 * UNIT * (epsilon + loss.abs());
-                let part = payoff(epsilon - loss, spread);
+                // the difference of two doubles is off by a unit of itself, and ε is what it is above its double further away
+                let gap = (epsilon - loss) + beyond;
+                let part = payoff(gap, sums.off + 4.0 * UNIT * (gap.abs() + beyond.abs()));
                 least += probability * part.lower;
                 most += probability * part.upper;
             }
@@ -138,6 +146,18 @@ impl Split {
         let slack = 8.0 * UNIT;
         let upper = (upper * (1.0 + slack)).min(1.0);
         Bounds::new((lower * (1.0 - slack)).min(upper), upper)
+    }
+}
+
+impl Split {
+    /// A bound on δ_R(ε), where ε is τ below the largest loss: τ·(Σ nᵢvᵢτ)²/2.
+    ///
+    /// Larger losses than ε need every single one to be within τ of its own largest. That a given one is, and comes from a stretch, has
+    /// the probability vᵢτ at most, and R has two of these or more. The payoff is 1 − e^(ε − L) ≤ τ.
+    fn rest_near_top(&self, epsilon: f64) -> f64 {
+        let (top, steep) = self.top;
+        let gap = (top - epsilon).max(0.0) * (1.0 + 4.0 * UNIT);
+        gap * (steep * gap).powi(2) / 2.0 * (1.0 + 1e-9)
     }
 }
 
@@ -247,7 +267,9 @@ fn remainder(parts: &mut [Part], z: Complex64, log_scale: f64, uses: f64) -> (Co
     let plain = stretches().filter(|stretch| stretch.sampling.is_none()).map(|stretch| &stretch.flat);
     let narrow = plain.map(|flat| 1.0 / ((flat.high - flat.low) * z.norm()));
     let loss = 1.0 + narrow.fold(0.0, f64::max);
-    let ends = stretches().map(|stretch| stretch.flat.high.abs().max(stretch.flat.low.abs()));
+    // on a sample the waves know what they are off by
+    let plain = stretches().filter(|stretch| stretch.sampling.is_none()).map(|stretch| &stretch.flat);
+    let ends = plain.map(|flat| flat.high.abs().max(flat.low.abs()));
     let reach =
         parts.iter().flat_map(|part| &part.atoms).map(|atom| atom.0.abs()).chain(ends).fold(0.0, f64::max);
     let error = (16.0 * uses * (1.0 + reach * z.norm()) * loss + 32.0) * UNIT + missing;
@@ -284,4 +306,40 @@ fn bound(parts: &[(f64, f64, f64)], y: f64, log_scale: f64) -> f64 {
         return none * product * grown * slack;
     }
     none * product * (1.0 + grown) * slack
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two stretches of Laplace noise: ∫ g²(2 − ℓ)·(e^(ℓ/2) − e^(ε − ℓ/2)) dℓ from ε on.
+    #[test]
+    fn what_is_near_the_largest_loss_is_bounded() {
+        let terms = Terms::of(&"laplace(epsilon=1)*2".parse().unwrap()).unwrap();
+        let sum = Sum {
+            mu_squared: 0.0,
+            terms: terms.laws.iter().map(|(law, n)| (law.clone(), *n as f64)).collect(),
+        };
+        let split = Split::new(&terms, &sum, (10.0, 2.0, -20.0), 2.0).unwrap();
+        for gap in [1e-7, 1e-3, 0.1, 0.5] {
+            let (epsilon, cells) = (2.0 - gap, 1000);
+            let height = |index: i32| {
+                let below = gap * (f64::from(index) + 0.5) / f64::from(cells);
+                let loss = 2.0 - below;
+                below * (libm::exp(loss / 2.0) - libm::exp(epsilon - loss / 2.0)) * gap / f64::from(cells)
+            };
+            let density = 0.25 * libm::exp(-0.5);
+            let truth = density * density * (0..cells).map(height).sum::<f64>();
+            let bound = split.rest_near_top(epsilon);
+            assert!(truth <= bound && bound < 100.0 * truth, "{gap}: {truth} {bound}");
+            let exact = Rational::try_from(epsilon).unwrap();
+            let found = split.delta(&exact);
+            let one = of_flat(&split.one[0].1[0].flat, epsilon - 1.0, 0.0).lower;
+            let known = 0.25 * -libm::expm1(-gap) + one + truth;
+            assert!(
+                found.lower <= known * (1.0 + 1e-6) && known <= found.upper * (1.0 + 1e-6),
+                "{gap}: {known} {found:?}"
+            );
+        }
+    }
 }

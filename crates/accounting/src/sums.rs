@@ -56,6 +56,11 @@ impl Sums {
         Some(all)
     }
 
+    /// About how many sums the values of such laws have; `None` where one has none.
+    pub(crate) fn expected(laws: &[(Law, u64)]) -> Option<f64> {
+        laws.iter().map(|(law, count)| Some(Atoms::of(law)?.expected(*count))).product()
+    }
+
     /// Of two independent losses.
     fn plus(&self, other: &Self, floor: f64, most: usize) -> Option<Self> {
         let size = self.points.len() * other.points.len();

@@ -9,6 +9,7 @@ use crate::grid::Grid;
 use crate::inversion::{Lattice, Sum};
 use crate::lattice::{MOST_POINTS, Points};
 use crate::law::{Base, Law, Terms, profile};
+use crate::mixed::Mixed;
 use crate::solve::least_epsilon;
 use crate::sums::Few;
 use crate::{AccountingError, Bounds, Method, gaussian};
@@ -37,6 +38,8 @@ pub(crate) struct Way {
     two_points: Option<Lattice>,
     /// Whether all sums can be listed, though they are on no lattice or on a very fine one.
     few: bool,
+    /// Whether they are few uses of Gaussian noise on samples beside losses of finitely many values.
+    mixed: bool,
 }
 
 impl Way {
@@ -52,7 +55,8 @@ impl Way {
         let two_points = terms.two_points();
         let one_lattice = terms.laws.len() < 2 && points.is_some();
         let few = !one_lattice && Few::suits(&terms.laws);
-        Self { terms, sum, points, two_points, few }
+        let mixed = Mixed::suits(&terms.laws);
+        Self { terms, sum, points, two_points, few, mixed }
     }
 
     /// Refuses losses whose Rényi divergences are not computed.
@@ -88,6 +92,9 @@ impl Way {
         }
         if self.sum.terms.is_empty() && !large {
             return (Method::Closed, "Gaussian noise composes to Gaussian noise");
+        }
+        if self.few && self.sum.mu_squared > 0.0 {
+            return (Method::Inversion, "the moments of Gaussian noise fall fast");
         }
         if self.few && self.points.as_ref().is_none_or(|points| points.count > MOST_POINTS) {
             return (Method::Lattice, "the sums of these losses are few enough to add up one by one");
@@ -287,7 +294,7 @@ impl Way {
     /// ε(δ) from a list of all sums.
     fn few_epsilon(&self, delta: &Rational, within: &Rational) -> Option<Bounds> {
         let few = Few::new(&self.terms.laws, 1e-15 * within.to_f64_down())?;
-        let profile = |tried: &Rational| self.with_infinite(few.delta(tried.to_f64()));
+        let profile = |tried: &Rational| self.below_top(tried, || few.delta(tried.to_f64()));
         least_epsilon(profile, delta, self.guess(delta), self.top().unwrap_or(HIGHEST))
     }
 
@@ -325,9 +332,9 @@ impl Way {
 
     /// Where losses end, a tilt beyond this only makes the last one likelier.
     fn highest_tilt(&self) -> f64 {
-        let tops = self.terms.laws.iter().map(|(law, _)| law.top());
-        tops.collect::<Option<Vec<_>>>()
-            .map_or(f64::INFINITY, |tops| 60.0 / tops.into_iter().fold(0.0, f64::max))
+        let each = self.terms.laws.iter().map(|(law, _)| law.highest_tilt(60.0));
+        each.collect::<Option<Vec<_>>>()
+            .map_or(f64::INFINITY, |tilts| tilts.into_iter().fold(f64::INFINITY, f64::min))
     }
 
     /// A first guess of ε(δ), good or bad.
@@ -371,6 +378,12 @@ impl Way {
         Bounds::new(lost * (1.0 - 1e-14), (lost * (1.0 + 1e-14)).min(1.0))
     }
 
+    /// δ of everything from that of finite losses, which is 0 from the largest of them on.
+    fn below_top(&self, epsilon: &Rational, inside: impl FnOnce() -> Bounds) -> Bounds {
+        let beyond = self.top().is_some_and(|top| epsilon.to_f64_down() >= top);
+        self.with_infinite(if beyond { Bounds::new(0.0, 0.0) } else { inside() })
+    }
+
     /// δ of everything, from that of finite losses.
     pub(crate) fn with_infinite(&self, inside: Bounds) -> Bounds {
         let lost = self.lost();
@@ -384,6 +397,17 @@ impl Way {
 }
 
 impl Law {
+    /// About the tilt c from which on e^(cL) is the largest loss's, by so many powers of e; `None` where there is no largest.
+    ///
+    /// A loss with Gaussian tails up to some end, of probability p, has its mean there when c·L = 2·ln(1/p).
+    pub(crate) fn highest_tilt(&self, powers: f64) -> Option<f64> {
+        let top = self.top()?;
+        let last = self.atoms().and_then(|atoms| atoms.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)));
+        let rare =
+            last.filter(|(loss, _)| *loss >= top * (1.0 - 1e-9)).map_or(1.0, |(_, probability)| probability);
+        Some((powers - 2.0 * rare.ln()) / top)
+    }
+
     /// The largest finite loss.
     pub(crate) fn top(&self) -> Option<f64> {
         let Base::Pieces(pieces) = &self.base else {

@@ -399,3 +399,35 @@ fn a_rate_of_one_is_found() {
     let setting = Setting { sensitivity: q("1"), steps: 1, rate: q("1"), sigma: Some(q("1.83")) };
     assert_eq!(calibrate(Unknown::Rate, &target, &setting).unwrap().value, 1.0);
 }
+
+/// Heavy atoms beside noise on samples left these to the grid, which knew 3 to 7 digits and is asked here whether it agrees.
+#[test]
+fn heavy_atoms_beside_sampled_noise_are_known_to_nine_digits() {
+    for (losses, at) in [
+        ("subsampled(0.001, gaussian(sigma=1))*1000 + randomized_response(epsilon=1.5)", "1e-10"),
+        ("subsampled(0.01, gaussian(sigma=3))*3 + discrete_laplace(scale=3, sensitivity=2)*5", "1e-3"),
+        ("subsampled(0.05, gaussian(sigma=1))*4 + pure(0.3) + pure(0.47)*2", "1e-8"),
+    ] {
+        let found = epsilon(losses, at);
+        assert!(found.relative_width() < 1e-9, "{losses}: {found:?}");
+        let account = Account::of(&losses.parse().unwrap()).unwrap();
+        let grid = account.epsilon_by(Method::Grid, &q(at)).unwrap().bounds;
+        assert!(grid.lower <= found.upper && found.lower <= grid.upper, "{losses}: {found:?} {grid:?}");
+    }
+}
+
+/// Rare samples of Laplace noise took half a minute, and small δ of Laplace noise went to the grid.
+#[test]
+fn laplace_noise_is_inverted_on_rare_samples_and_near_its_largest_loss() {
+    for (losses, at) in [
+        ("subsampled(0.005, laplace(scale=0.5))*20", "1e-5"),
+        ("subsampled(0.000555, laplace(scale=1.62))*568", "1e-7"),
+        ("laplace(epsilon=1.3)*2", "1e-15"),
+        ("laplace(epsilon=2)*3 + discrete_gaussian(sigma=4)", "1e-20"),
+    ] {
+        let account = Account::of(&losses.parse().unwrap()).unwrap();
+        let found = account.epsilon(&q(at)).unwrap();
+        assert_eq!(found.method, Method::Inversion, "{losses}");
+        assert!(found.bounds.relative_width() < 5e-9, "{losses}: {found:?}");
+    }
+}

@@ -7,6 +7,7 @@ use std::f64::consts::PI;
 
 use num_complex::Complex64;
 
+use super::beside::Beside;
 use super::careful::Careful;
 use super::choice::{bounding_line, level, straight_line};
 use super::double_double::{DUST, Double, Wide, wide_rule};
@@ -33,6 +34,7 @@ const RHO: f64 = 2.5;
 /// The path while it is made.
 pub(super) struct Path {
     noises: Vec<Noise>,
+    beside: Beside,
     twin: Twin,
     /// For each law in the panel before, the line of its bound and the one it is integrated along.
     lines: Vec<Line>,
@@ -53,18 +55,18 @@ pub(super) struct Path {
 
 impl Path {
     pub(super) fn new(
-        noises: &[Noise],
-        add: bool,
+        (noises, beside): (&[Noise], &Beside),
         epsilon: f64,
         start: Start,
         (goal, digits): (f64, Digits),
         thorough: bool,
     ) -> Self {
-        let lines = vec![Line::new(0.0, 0.0); noises.len()];
+        let (lines, add) = (vec![Line::new(0.0, 0.0); noises.len()], beside.is_added());
         let grain = libm::exp2(libm::floor(libm::log2(start.tilt)) - 20.0);
         let (noises, twin) = (noises.to_vec(), Twin::new(noises, add, start.tilt));
         Self {
             noises,
+            beside: beside.clone(),
             twin,
             straight: lines.clone(),
             lines,
@@ -102,8 +104,8 @@ impl Path {
                 let over = ray.0 + linear(self.add, w, self.epsilon).re - self.goal;
                 if over < 0.0 {
                     let shift = if self.digits == Digits::Many { self.shift() } else { 0.0 };
-                    let Self { add, twin, epsilon, .. } = self;
-                    return Some(Bent { add, twin, epsilon, panels, ray, shift });
+                    let Self { add, twin, beside, epsilon, .. } = self;
+                    return Some(Bent { add, twin, beside, epsilon, panels, ray, shift });
                 }
                 if over > short {
                     break;
@@ -146,7 +148,7 @@ impl Path {
         let twin = self.twin.log(w).0;
         let part = whole - (twin - fall).exp();
         let slope = (whole * rise - (twin - fall).exp() * (w - 0.5) * self.twin.variance()) / part;
-        let slope = slope - w.inv() - (w - 1.0).inv() - sign * self.epsilon;
+        let slope = slope - w.inv() - (w - 1.0).inv() - sign * (self.beside.mean(w) + self.epsilon);
         slope.is_finite().then_some(slope)
     }
 
@@ -160,7 +162,8 @@ impl Path {
             let bound = line.log_bounds(noise, &[w], level(noise, &line, &[w]), noise.count, Part::All)?;
             log += noise.count * bound[0].whole;
         }
-        Some((log_add(log, self.twin.log_bound(&[w])) - (PI * w.im).ln(), w.re))
+        let all = log_add(log, self.twin.log_bound(&[w])) + self.beside.log(w.re);
+        Some((all - (PI * w.im).ln(), w.re))
     }
 
     /// A panel that starts at a point, and where it leads; shorter and steeper than wished where it has to be.
@@ -188,8 +191,9 @@ impl Path {
         let log_size = (half.norm() / (distance(0.0) * distance(1.0) * PI)).ln();
         let log_rule = gauss_legendre::log_error(gauss_legendre::SIZES[RULE], RHO, log_size);
         let uses: f64 = self.noises.iter().map(|noise| noise.count).sum();
-        let epsilon = if self.add { -self.epsilon } else { self.epsilon };
-        let mut bounds = corners.map(|w| (w.re, 0.0));
+        let epsilon = self.epsilon + self.beside.mean(Complex64::from(centre.re)).re;
+        let epsilon = if self.add { -epsilon } else { epsilon };
+        let mut bounds = corners.map(|w| (w.re, 0.0, self.beside.log(w.re)));
         let mut lines = vec![];
         for (noise, before) in self.noises.iter().zip(&self.lines) {
             let line = bounding_line(noise, before, &corners, epsilon / uses, anew);
@@ -264,8 +268,13 @@ impl Path {
             let off = if off < 0.1 { off } else { return None };
             let error = whole.norm() * (1.06 * off + rounding(log)) + other.norm() * rounding(twin);
             let weight = half * Wide::real(weight) * over_pi * (w * (w - one)).recip();
-            let value = (whole - other) * weight;
-            let error = weight.norm() * (1.01 * error + 64.0 * DUST * (whole - other).norm());
+            let part = whole - other;
+            let height = self.beside.log(w.re.to_f64());
+            let (beside, off) = self.beside.wide(w, height);
+            let value = part * beside * weight;
+            let error =
+                1.01 * error * beside.norm() + part.norm() * (1.01 * off + 64.0 * DUST * beside.norm());
+            let (error, scale) = (weight.norm() * error, scale + height);
             Some(Point { w: w.to_complex(), value: value.to_complex(), error, scale, wide: Some((w, value)) })
         };
         wide_rule().iter().map(point).collect()
@@ -312,6 +321,10 @@ impl Path {
             }
         };
         let error = error + value.norm() * UNIT * (16.0 + 8.0 * scale);
-        Point { w, value: value * weight, error: weight.norm() * error * 1.01, scale, wide: None }
+        let height = self.beside.log(w.re);
+        let (beside, off) = self.beside.at(w, height);
+        let error = error * beside.norm() + value.norm() * (off + 4.0 * UNIT * beside.norm());
+        let scale = scale + height;
+        Point { w, value: value * beside * weight, error: weight.norm() * error * 1.01, scale, wide: None }
     }
 }

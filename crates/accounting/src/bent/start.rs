@@ -10,6 +10,7 @@ use std::f64::consts::{LN_2, PI};
 
 use num_complex::Complex64;
 
+use super::beside::Beside;
 use super::line::{Line, Noise};
 use super::log_add;
 use super::near_one::exp_less_two;
@@ -19,6 +20,8 @@ const ENDS: (f64, f64) = (0.25, 1e7);
 /// What is as good as the lowest, as a power of e.
 const FLAT: f64 = 0.3;
 const STEP: f64 = 0.125;
+/// How far below what is wanted something must be to be small, as a power of e.
+const ROOM: f64 = 6.0;
 
 /// See the module text.
 #[derive(Clone, Copy, Debug)]
@@ -32,16 +35,32 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// The start for an ε.
-    pub(super) fn for_epsilon(noises: &[Noise], add: bool, epsilon: f64) -> Self {
-        let place = |noise: &Noise| noise.place_of(epsilon) + 8.0;
-        let end = noises.iter().map(place).fold(14.0, f64::max);
-        let height = |log_c: f64| part(noises, add, libm::exp(log_c), end) - libm::exp(log_c) * epsilon;
-        let log_c = lowest(height, (ENDS.0.ln(), ENDS.1.ln()));
-        let start = Self::at(noises, add, libm::exp(log_c), end, Some(epsilon));
+    /// The start for an ε, or where there is more beside the noise, for how much that has moved.
+    pub(super) fn for_epsilon(noises: &[Noise], beside: &Beside, add: bool, epsilon: f64) -> Self {
+        let part = |tilt: f64, end: f64| {
+            part(noises, add, tilt, end) + beside.log(if add { -tilt } else { tilt + 1.0 })
+        };
+        let lowest_for = |end: f64| {
+            let height = |log_c: f64| part(libm::exp(log_c), end) - libm::exp(log_c) * epsilon;
+            lowest(height, (ENDS.0.ln(), ENDS.1.ln()))
+        };
+        let end_for = |epsilon: f64| {
+            let place = |noise: &Noise| noise.place_of(epsilon) + 8.0;
+            noises.iter().map(place).fold(14.0, f64::max)
+        };
+        let mut end = end_for(epsilon);
+        let mut log_c = lowest_for(end);
+        if !beside.is_nothing() {
+            let tilt = libm::exp(log_c);
+            let usual = beside.mean(Complex64::from(if add { -tilt } else { tilt + 1.0 })).re;
+            end = end_for(epsilon + usual);
+            log_c = lowest_for(end);
+        }
+        let height = |log_c: f64| part(libm::exp(log_c), end) - libm::exp(log_c) * epsilon;
+        let start = Self::at(|tilt| part(tilt, end), libm::exp(log_c), Some(epsilon));
         // further left where losses would count that are too rare for everything else
         let mut tilt = start.tilt;
-        let counts = |tilt: f64| part(noises, add, tilt, f64::INFINITY) > part(noises, add, tilt, end) + 0.1;
+        let counts = |tilt: f64| part(tilt, f64::INFINITY) > part(tilt, end) + 0.1;
         while counts(2.0 * tilt) && tilt > ENDS.0 {
             tilt *= 0.7;
         }
@@ -53,22 +72,36 @@ impl Start {
         Self { tilt, ..start }
     }
 
+    /// A start further left, where what it is for is small against what is wanted: then the path is good for other ε as well.
+    pub(super) fn eased(self, noises: &[Noise], beside: &Beside, goal: f64) -> Self {
+        let add = beside.is_added();
+        let height = |tilt: f64| {
+            part(noises, add, tilt, f64::INFINITY) + beside.log(if add { -tilt } else { tilt + 1.0 })
+        };
+        let mut tilt = self.tilt;
+        while tilt > 2.0 * ENDS.0 && height(tilt / 2.0) < goal - ROOM {
+            tilt /= 2.0;
+        }
+        let eased = Self::at(height, tilt, Some(0.0));
+        if tilt < self.tilt && eased.curvature.is_finite() && eased.curvature > 0.0 { eased } else { self }
+    }
+
     /// The start for a δ.
     pub(super) fn for_delta(noises: &[Noise], add: bool, log_delta: f64) -> Self {
         let end = (2.0 * (45.0 - log_delta)).sqrt().max(14.0);
         let (mut low, mut high) = (ENDS.0.ln(), ENDS.1.ln());
         for _ in 0..24 {
             let middle = (low + high) / 2.0;
-            let here = Self::at(noises, add, libm::exp(middle), end, None);
+            let here = Self::at(|tilt| part(noises, add, tilt, end), libm::exp(middle), None);
             if here.log_delta > log_delta { low = middle } else { high = middle }
         }
-        Self::at(noises, add, libm::exp(low), end, None)
+        Self::at(|tilt| part(noises, add, tilt, end), libm::exp(low), None)
     }
 
-    /// At c, for the ε that belongs to it or for another one.
-    fn at(noises: &[Noise], add: bool, tilt: f64, end: f64, epsilon: Option<f64>) -> Self {
+    /// At c, for the ε that belongs to it or for another one, from h.
+    fn at(part: impl Fn(f64) -> f64, tilt: f64, epsilon: Option<f64>) -> Self {
         let step = 0.03 * tilt;
-        let [before, here, after] = [-step, 0.0, step].map(|moved| part(noises, add, tilt + moved, end));
+        let [before, here, after] = [-step, 0.0, step].map(|moved| part(tilt + moved));
         let epsilon = epsilon.unwrap_or((after - before) / (2.0 * step));
         let curvature = ((after - 2.0 * here + before) / (step * step)).abs();
         let log_delta = here - tilt * epsilon - 0.5 * (2.0 * PI * curvature).ln();
@@ -169,7 +202,7 @@ mod tests {
         let deviation = (1000.0 * noises[0].square()).sqrt();
         for log_delta in [-10.0, -20.0] {
             let guesses = [Start::for_delta(&noises, false, log_delta).epsilon, usual(&noises, log_delta)];
-            let start = Start::for_epsilon(&noises, false, guesses[0]);
+            let start = Start::for_epsilon(&noises, &Beside::nothing(false), false, guesses[0]);
             assert!((start.log_delta - log_delta).abs() < 1.0, "{start:?}");
             assert!(
                 guesses.iter().all(|guess| (2.0..8.0).contains(&(guess / deviation))),

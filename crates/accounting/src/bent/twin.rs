@@ -83,6 +83,9 @@ impl Twin {
         if a > NEGLIGIBLE {
             return Bounds::new(0.0, libm::exp(-a * a / 2.0 * (1.0 - 1e-12)));
         }
+        if epsilon < 0.0 {
+            return crate::law::gaussian_delta(epsilon, self.mu);
+        }
         let Ok(epsilon) = Rational::try_from(epsilon) else { return Bounds::new(0.0, 1.0) };
         let delta = gaussian_delta(&epsilon, &self.exact);
         Bounds::new(delta.lower_f64(), delta.upper_f64())

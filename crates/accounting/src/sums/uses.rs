@@ -50,7 +50,7 @@ impl Atoms {
                 let mut atoms: Vec<_> = pieces.atoms.iter().collect();
                 atoms.sort_by(|a, b| a.loss.cmp(&b.loss));
                 values.extend(atoms.iter().map(|atom| (atom.loss.to_f64(), atom.probability / finite)));
-                off = values.iter().map(|value| 2.0 * UNIT * value.0.abs()).fold(0.0, f64::max);
+                off = atoms.iter().map(|atom| atom.rest.abs() * (1.0 + 1e-9)).fold(0.0, f64::max);
                 let gap = |pair: &[&Atom]| &pair[1].loss - &pair[0].loss;
                 let first = atoms.windows(2).next().map(gap);
                 if let Some(first) = first.filter(|first| atoms.windows(2).all(|pair| gap(pair) == *first)) {

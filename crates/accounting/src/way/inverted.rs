@@ -6,6 +6,7 @@ use super::{HIGHEST, Way, unproven};
 use crate::bent::{Bent, Digits};
 use crate::inversion::Lattice;
 use crate::law::{Base, Direction, Law};
+use crate::mixed::Mixed;
 use crate::solve::least_epsilon;
 use crate::split::Split;
 use crate::{AccountingError, Bounds};
@@ -41,9 +42,9 @@ impl Way {
                 return Ok(split.delta(&exact));
             }
         }
-        let bent = || self.bent_delta(epsilon);
+        let bent = || if self.mixed { self.mixed_delta(epsilon) } else { self.bent_delta(epsilon) };
         let found = self.either(bent, line);
-        found.ok_or_else(unproven)
+        self.or_listed(found, || self.few_delta(epsilon)).ok_or_else(unproven)
     }
 
     /// Whether the atoms should be taken apart: their moments do not fall.
@@ -67,8 +68,9 @@ impl Way {
         // Near the largest loss there is no saddle: any tilt of the right size will do.
         let top = self.top()?;
         let highest = self.highest_tilt() / 3.0;
-        let saddle = saddle.filter(|saddle| saddle.0 < highest).unwrap_or((highest, top, -20.0));
-        Split::new(&self.terms, &self.sum, saddle)
+        let sound = |tilt: f64| tilt < highest || !self.sum.is_all_at_the_top(tilt);
+        let saddle = saddle.filter(|saddle| sound(saddle.0)).unwrap_or((highest, top, -20.0));
+        Split::new(&self.terms, &self.sum, saddle, top)
     }
 
     /// `delta` lies between `within` and `at_most` given that the loss is finite.
@@ -99,18 +101,30 @@ impl Way {
             let highest = self.top().unwrap_or(HIGHEST);
             let guess = saddle.map_or(highest, |saddle| saddle.1).max(1e-9);
             if let Some(split) = self.split(saddle.map(|(c, epsilon)| (c, epsilon, log_delta))) {
-                let profile = |tried: &Rational| self.with_infinite(split.delta(tried));
+                let profile = |tried: &Rational| self.below_top(tried, || split.delta(tried));
                 return least_epsilon(profile, delta, guess, highest).ok_or_else(unproven);
             }
         }
-        let bent = || self.bent_epsilon(delta, within);
+        let bent =
+            || if self.mixed { self.mixed_epsilon(delta, within) } else { self.bent_epsilon(delta, within) };
         let found = self.either(bent, line);
-        found.ok_or_else(unproven)
+        self.or_listed(found, || self.few_epsilon(delta, within)).ok_or_else(unproven)
+    }
+
+    /// What a list of all sums says where that can be had and the line is not narrow.
+    fn or_listed(&self, found: Option<Bounds>, listed: impl Fn() -> Option<Bounds>) -> Option<Bounds> {
+        let wide = found.is_none_or(|found| found.relative_width() >= NARROW && found.upper > 0.0);
+        let listed = if wide && self.few { listed() } else { None };
+        match (found, listed) {
+            (Some(found), Some(listed)) => Some(found.and(listed)),
+            (found, listed) => found.or(listed),
+        }
     }
 
     /// Along the straight line or a path that bends, the faster one first, and the other where that is not narrow.
     fn either(&self, bent: impl Fn() -> Option<Bounds>, line: impl Fn() -> Option<Bounds>) -> Option<Bounds> {
-        let few = self.sum.uses() <= FEW;
+        // beside atoms the line is quick, or quickly given up
+        let few = !self.mixed && self.sum.uses() <= FEW;
         let first = if few { bent() } else { line() };
         match first {
             Some(first) if first.relative_width() < NARROW || first.upper == 0.0 => Some(first),
@@ -185,6 +199,70 @@ impl Way {
         found
     }
 
+    /// δ(ε) of few uses on samples beside losses of finitely many values.
+    fn mixed_delta(&self, epsilon: f64) -> Option<Bounds> {
+        let mut found: Option<Bounds> = None;
+        let mut digits = Digits::Usual;
+        for round in 0..4 {
+            if found.is_some_and(|found| found.relative_width() < CAREFUL) {
+                break;
+            }
+            let log_delta = found.map(|found| found.upper.ln());
+            if round == 2 {
+                digits = Digits::Many;
+            }
+            match Mixed::new(&self.terms.laws, epsilon, log_delta, digits) {
+                Some(mixed) => {
+                    let now = mixed.delta(epsilon);
+                    found = Some(found.map_or(now, |before| before.and(now)));
+                }
+                None if digits == Digits::Many => break,
+                None => digits = Digits::Many,
+            }
+        }
+        found
+    }
+
+    /// The same for ε(δ), anew where it is found far from where it was looked for.
+    fn mixed_epsilon(&self, delta: &Rational, within: &Rational) -> Option<Bounds> {
+        let log_delta = within.to_f64_down().max(f64::MIN_POSITIVE).ln();
+        let highest = self.top().unwrap_or(HIGHEST);
+        // near the largest loss there is no saddle; and noise only makes ε larger
+        let saddle = self.sum.saddle_for_delta(log_delta).map(|saddle| saddle.1);
+        let near_top = || Some(self.top()? - 0.5 * Mixed::noise_top(&self.terms.laws)?);
+        let without = Mixed::without_noise(&self.terms.laws, within, highest);
+        let mut guess = saddle.or_else(near_top)?.max(without.unwrap_or(0.0)).clamp(1e-9, highest);
+        let mut found: Option<Bounds> = None;
+        let mut digits = Digits::Usual;
+        for round in 0..6 {
+            if found.is_some_and(|found| found.relative_width() < CAREFUL) {
+                break;
+            }
+            if round == 4 {
+                digits = Digits::Many;
+            }
+            let Some(mixed) = Mixed::new(&self.terms.laws, guess, Some(log_delta), digits) else {
+                if digits == Digits::Many {
+                    break;
+                }
+                digits = Digits::Many;
+                continue;
+            };
+            let profile = |tried: &Rational| self.below_top(tried, || mixed.delta(tried.to_f64()));
+            match least_epsilon(profile, delta, guess, highest) {
+                Some(now) => {
+                    found = Some(found.map_or(now, |before| before.and(now)));
+                    guess = now.upper;
+                }
+                // too far for this path: where the tangent leads
+                None => {
+                    guess = tangent(&mixed, guess, log_delta).clamp(0.5 * guess, 2.0 * guess).min(highest)
+                }
+            }
+        }
+        found
+    }
+
     /// About ε(δ) when a single loss makes the sum large: δ(ε) ≈ Σ nᵢδᵢ(ε).
     fn largest_alone(&self, log_delta: f64) -> Option<f64> {
         let each = |(law, count): &(Law, f64)| rough_epsilon(law, log_delta.exp() / count);
@@ -195,6 +273,18 @@ impl Way {
             .collect::<Option<Vec<_>>>()
             .map(|all| all.into_iter().fold(0.0, f64::max))
     }
+}
+
+/// About the ε at which ln δ is this, from where a path was made for.
+fn tangent(mixed: &Mixed, epsilon: f64, log_delta: f64) -> f64 {
+    let log = |epsilon: f64| {
+        let Bounds { lower, upper } = mixed.delta(epsilon);
+        ((lower + upper) / 2.0).max(f64::MIN_POSITIVE).ln()
+    };
+    let step = 1e-7 * epsilon;
+    let (here, there) = (log(epsilon), log(epsilon + step));
+    let next = epsilon + step * (log_delta - here) / (there - here);
+    if next.is_finite() { next } else { epsilon }
 }
 
 /// ε(δ) of a single Gaussian on a sample, to a few digits.
