@@ -13,6 +13,10 @@ use crate::failure::Failure;
 /// Nothing is shown before this.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// What Ctrl-C says after the charge.
+pub(crate) const COSTS_AGAIN: &str =
+    "the question was charged and the charge stands; nothing was released. Ask again: it costs again";
+
 /// A line on a terminal that says that something happens.
 pub(super) struct Waiting {
     done: Arc<AtomicBool>,
@@ -22,7 +26,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Starts the line, and listens for Ctrl-C; `charged` is set once rows are read.
     pub(super) fn start(charged: Arc<AtomicBool>) -> Result<Self, Failure> {
-        listen(Arc::clone(&charged))?;
+        listen(Arc::clone(&charged), COSTS_AGAIN)?;
         let done = Arc::new(AtomicBool::new(false));
         let watched = Arc::clone(&done);
         let thread =
@@ -39,12 +43,10 @@ impl Waiting {
     }
 }
 
-/// Listens for Ctrl-C; `charged` is set once rows are read.
-pub(crate) fn listen(charged: Arc<AtomicBool>) -> Result<(), Failure> {
+/// Listens for Ctrl-C; `charged` is set once rows are read, and `afterwards` is said then.
+pub(crate) fn listen(charged: Arc<AtomicBool>, afterwards: &'static str) -> Result<(), Failure> {
     on_interrupt(move || match charged.load(Ordering::Relaxed) {
-        true => {
-            "the question was charged and the charge stands; nothing was released. Ask again: it costs again"
-        }
+        true => afterwards,
         false => "nothing was released; `demur budget show` says whether the question was charged already",
     })
 }
