@@ -6,12 +6,15 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use demur_core::{Delta, Epsilon, Guarantee};
-use demur_engine::learn::{Choosing, Clustering, Learned, Mapping, Predictor, Ties, Training};
+use demur_engine::learn::{
+    Body, Choosing, Clustering, Learned, MOST_SPOTS, Mapping, Pace, Predictor, Recipe, Score, Ties, Training,
+    Watch,
+};
 use demur_engine::synth::{write_csv, write_rows};
 use demur_engine::{Backend, Certificate, Embedded, Engine, EngineError, Project};
 use serde_json::json;
 
-use crate::args::learn::{Cluster, Communities, Hotspots, House, Learn, Predict, Select, Train};
+use crate::args::learn::{Cluster, Communities, Descent, Hotspots, House, Learn, Predict, Select, Train};
 use crate::args::query::Shape;
 use crate::failure::Failure;
 use crate::place::{self, Place};
@@ -29,6 +32,9 @@ pub(crate) fn run(command: Learn, out: &mut impl Write) -> Result<(), Failure> {
         Learn::Select(args) => select(&args, out),
     }
 }
+
+/// What Ctrl-C says after the charge.
+const GOES_ON: &str = "this was charged and the charge stands; nothing was released. Give the same command again: it goes on at no further cost";
 
 /// A project, what pays, and what reads.
 struct Open {
@@ -60,11 +66,11 @@ impl Open {
     /// Does the work, with a line for people at a terminal, and says what was charged.
     fn learn<T>(
         &self,
-        work: impl FnOnce(&dyn Backend, &mut dyn FnMut(&str, u64, Option<u64>)) -> Result<Learned<T>, EngineError>,
+        work: impl FnOnce(&dyn Backend, &mut Watch<'_>) -> Result<Learned<T>, EngineError>,
     ) -> Result<Learned<T>, Failure> {
-        waiting::listen(self.backend.reading())?;
+        waiting::listen(self.backend.reading(), GOES_ON)?;
         let mut shown = false;
-        let learned = work(&self.backend, &mut |stage, step, steps| shown |= show(stage, step, steps));
+        let learned = work(&self.backend, &mut |pace| shown |= show(pace));
         if shown {
             let _ = write!(std::io::stderr(), "\r{:79}\r", "");
         }
@@ -78,15 +84,36 @@ fn wrong(error: demur_core::Error) -> Failure {
     Failure::new("cli.guarantee", error.to_string())
 }
 
-fn show(stage: &str, step: u64, steps: Option<u64>) -> bool {
+/// A line for people at a terminal: how far it is, what that cost, how good it is on public rows.
+fn show(pace: &Pace<'_>) -> bool {
     let mut to = std::io::stderr();
     if !to.is_terminal() {
         return false;
     }
-    let step = steps.map_or_else(|| step.to_string(), |steps| format!("{step} of {steps}"));
-    let _ = write!(to, "\r{:79}\r{stage} {step}", "");
+    let _ = write!(to, "\r{:79}\r{}", "", line(pace));
     let _ = to.flush();
     true
+}
+
+fn line(pace: &Pace<'_>) -> String {
+    let Pace { stage, step, steps, epsilon, score } = pace;
+    let mut line = match steps {
+        Some(steps) => {
+            let done = (20 * step / steps.max(&1)).min(20) as usize;
+            format!("{stage} {}{} {step} of {steps}", "█".repeat(done), "░".repeat(20 - done))
+        }
+        None => format!("{stage} {step}"),
+    };
+    if let Some(epsilon) = epsilon {
+        line += &format!(", ε {epsilon:.3}");
+    }
+    if let Some(Score { loss, right, .. }) = score {
+        line += &format!(", public loss {loss:.4}");
+        if let Some(right) = right {
+            line += &format!(", right {:.1} %", 100.0 * right);
+        }
+    }
+    line
 }
 
 fn told(certificate: &Certificate, replayed: bool) {
@@ -140,12 +167,14 @@ fn train(args: &Train) -> Result<(), Failure> {
         table: args.table.clone(),
         label: args.label.clone(),
         columns: args.columns.clone(),
-        hidden: args.hidden.clone(),
+        body: body(args),
+        image: args.image.as_deref().map(image).transpose()?,
         rows: args.rows,
         guarantee: open.guarantee(args.epsilon, args.delta)?,
+        public: args.public.clone(),
         requester: open.requester.clone(),
     };
-    let learned = open.learn(|backend, pace| open.engine.train(&open.project, &wanted, backend, pace))?;
+    let learned = open.learn(|backend, watch| open.engine.train(&open.project, &wanted, backend, watch))?;
     write_file(&args.output, learned.certificate.text()? + "\n")?;
     if let Some(path) = &args.safetensors {
         write_file(path, learned.value.safetensors()?)?;
@@ -158,17 +187,74 @@ fn train(args: &Train) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What the flags say a model is made of.
+fn body(args: &Train) -> Body {
+    let Descent { batch, steps, rate, momentum, clip } = args.descent;
+    let usual = Recipe::usual(args.rows);
+    let recipe = Recipe {
+        batch: batch.unwrap_or(usual.batch),
+        steps: steps.unwrap_or(usual.steps),
+        rate: rate.unwrap_or(usual.rate),
+        momentum: momentum.unwrap_or(usual.momentum),
+        clip: clip.unwrap_or(usual.clip),
+    };
+    let hidden =
+        || args.hidden.iter().map(|units| format!("dense({units}), tanh")).collect::<Vec<_>>().join(", ");
+    match &args.network {
+        _ if args.scattering => Body::Scattering(recipe),
+        Some(layers) => Body::Network(layers.clone(), recipe),
+        None if args.hidden.is_empty() => Body::Regression,
+        None => Body::Network(hidden(), recipe),
+    }
+}
+
+/// 28x28.
+fn image(text: &str) -> Result<[usize; 2], Failure> {
+    let sides =
+        text.split_once('x').and_then(|(height, width)| Some([height.parse().ok()?, width.parse().ok()?]));
+    sides.filter(|[height, width]| *height > 0 && *width > 0).ok_or_else(|| {
+        Failure::new(
+            "cli.image",
+            format!("`{text}` is no size of an image; write height and width as in 28x28"),
+        )
+    })
+}
+
 fn predict(args: &Predict, out: &mut impl Write) -> Result<(), Failure> {
     let bytes = std::fs::read(&args.model).map_err(|error| {
         Failure::new("cli.read", format!("`{}` cannot be read: {error}", args.model.display()))
             .hint("a model is made by `demur learn train TABLE --label COLUMN --rows N --epsilon 1 -o FILE`")
     })?;
     let predictor = Predictor::read(&Certificate::read(&bytes)?.released)?;
+    if args.score {
+        return score(&predictor, &args.file, out);
+    }
     let said = predictor.predict(&args.file)?;
     match args.output.as_os_str() == "-" {
         true => Ok(write_csv(&said, out)?),
         false => Ok(write_rows(&said, &args.output)?),
     }
+}
+
+/// How good a model is on public rows.
+fn score(predictor: &Predictor, file: &Path, out: &mut impl Write) -> Result<(), Failure> {
+    let Score { rows, loss, right, auc } = predictor.score(file)?;
+    writeln!(out, "rows with `{}`: {rows}\nloss: {loss:.4}", predictor.label())?;
+    if let Some(right) = right {
+        writeln!(out, "told rightly: {:.2} %", 100.0 * right)?;
+    }
+    if let Some(auc) = auc {
+        writeln!(out, "area under the curve: {auc:.4}")?;
+    }
+    Ok(())
+}
+
+/// Writes the certificate where it was asked for.
+fn certified<T>(learned: Learned<T>, path: Option<&Path>) -> Result<T, Failure> {
+    if let Some(path) = path {
+        write_file(path, learned.certificate.text()? + "\n")?;
+    }
+    Ok(learned.value)
 }
 
 fn cluster(args: &Cluster, out: &mut impl Write) -> Result<(), Failure> {
@@ -181,7 +267,8 @@ fn cluster(args: &Cluster, out: &mut impl Write) -> Result<(), Failure> {
         guarantee: open.guarantee(args.epsilon, args.delta)?,
         requester: open.requester.clone(),
     };
-    let found = open.learn(|backend, pace| open.engine.cluster(&open.project, &wanted, backend, pace))?.value;
+    let learned = open.learn(|backend, watch| open.engine.cluster(&open.project, &wanted, backend, watch))?;
+    let found = certified(learned, args.certificate.as_deref())?;
     let mut columns: Vec<(&str, Side)> =
         found.columns.iter().map(|name| (name.as_str(), Side::Right)).collect();
     columns.push(("rows, about", Side::Right));
@@ -208,8 +295,9 @@ fn communities(args: &Communities, out: &mut impl Write) -> Result<(), Failure> 
         epsilon: Epsilon::new(args.epsilon).map_err(wrong)?,
         requester: open.requester.clone(),
     };
-    let found =
-        open.learn(|backend, pace| open.engine.communities(&open.project, &wanted, backend, pace))?.value;
+    let learned =
+        open.learn(|backend, watch| open.engine.communities(&open.project, &wanted, backend, watch))?;
+    let found = certified(learned, args.certificate.as_deref())?;
     let row = |(user, label): (usize, &usize)| vec![user.to_string(), label.to_string()];
     let rows: Vec<_> = found.labels.iter().enumerate().map(row).collect();
     shown(&[("user", Side::Right), ("community", Side::Right)], &rows, args.format, out)
@@ -220,6 +308,10 @@ fn hotspots(args: &Hotspots, out: &mut impl Write) -> Result<(), Failure> {
         let text = format!("a map has 2, 4, 8 … 2048 cells a side, not {}", args.grid);
         return Err(Failure::new("cli.grid", text));
     }
+    if args.top > MOST_SPOTS {
+        let text = format!("at most {MOST_SPOTS} hot spots are listed, but {} were asked for", args.top);
+        return Err(Failure::new("cli.top", text));
+    }
     if let Some(path) = &args.plot {
         map::check(path)?;
     }
@@ -229,11 +321,11 @@ fn hotspots(args: &Hotspots, out: &mut impl Write) -> Result<(), Failure> {
         columns: [args.x.clone(), args.y.clone()],
         depth: args.grid.ilog2(),
         points_per_unit: args.points_per_unit,
-        spots: args.top,
         epsilon: Epsilon::new(args.epsilon).map_err(wrong)?,
         requester: open.requester.clone(),
     };
-    let found = open.learn(|backend, pace| open.engine.map(&open.project, &wanted, backend, pace))?.value;
+    let learned = open.learn(|backend, watch| open.engine.map(&open.project, &wanted, backend, watch))?;
+    let found = certified(learned, args.certificate.as_deref())?;
     let headings =
         [args.x.as_str(), args.y.as_str(), "about", "at least", "at most"].map(|name| (name, Side::Right));
     let row = |spot: &demur_engine::learn::Spot| {
@@ -242,7 +334,7 @@ fn hotspots(args: &Hotspots, out: &mut impl Write) -> Result<(), Failure> {
         let counts = [spot.estimate, spot.low, spot.high].map(|count| format!("{count:.0}"));
         middle.into_iter().chain(counts).collect::<Vec<_>>()
     };
-    let rows: Vec<_> = found.spots.iter().map(row).collect();
+    let rows: Vec<_> = found.spots.iter().take(args.top).map(row).collect();
     shown(&headings, &rows, args.format, out)?;
     if let Some(path) = &args.geojson {
         write_file(path, &found.geojson)?;
@@ -269,7 +361,8 @@ fn select(args: &Select, out: &mut impl Write) -> Result<(), Failure> {
         guarantee: open.guarantee(args.epsilon, Some(args.delta))?,
         requester: open.requester.clone(),
     };
-    let found = open.learn(|backend, pace| open.engine.select(&open.project, &wanted, backend, pace))?.value;
+    let learned = open.learn(|backend, watch| open.engine.select(&open.project, &wanted, backend, watch))?;
+    let found = certified(learned, args.certificate.as_deref())?;
     found.iter().try_for_each(|name| writeln!(out, "{name}"))?;
     Ok(())
 }

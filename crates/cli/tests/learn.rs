@@ -159,6 +159,177 @@ fn clusters_communities_places_and_choices_are_found() {
     assert!(chosen == "t0\nt1\n" || chosen == "t1\nt0\n", "{chosen}");
 }
 
+/// How many charges the ledger has.
+fn charges(folder: &Path) -> usize {
+    let log = run(folder, &["ledger", "log", "--format", "lines"]).0;
+    log.lines().filter(|line| line.replace(' ', "").contains(":\"charge\"")).count()
+}
+
+/// Killed in the middle, the same command goes on from its checkpoint, and is charged once.
+#[test]
+fn a_training_that_was_killed_goes_on_without_paying_twice() {
+    let house = house();
+    let folder = house.path();
+    std::fs::write(folder.join("public.csv"), "age,sex,ill\n90,f,true\n5,m,false\n70,m,true\n").unwrap();
+    let train = [
+        "learn",
+        "train",
+        "people",
+        "--label",
+        "ill",
+        "--columns",
+        "age,sex",
+        "--rows",
+        "3000",
+        "--epsilon",
+        "20",
+        "--hidden",
+        "8",
+        "--steps",
+        "6000",
+        "--rate",
+        "0.05",
+        "--public",
+        "public.csv",
+        "-o",
+        "killed.model",
+    ];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_demur"))
+        .args(train)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .env("USER", "analyst")
+        .env_remove("DEMUR_LEDGER")
+        .spawn()
+        .unwrap();
+    // The first checkpoint stands before a row is read, those that follow have steps.
+    let step = || {
+        let mut begun = std::fs::read_dir(folder.join(".demur")).ok()?.flatten().map(|entry| entry.path());
+        let bytes = std::fs::read(begun.find(|path| path.extension() == Some("begun".as_ref()))?).ok()?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        text.split("\"step\":\"").nth(1)?.split('"').next()?.parse::<u64>().ok()
+    };
+    let seen = (0..6000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        step().filter(|step| *step > 0)
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(seen.is_some(), "no checkpoint was left in a minute");
+    assert!(!folder.join("killed.model").exists());
+    assert_eq!(charges(folder), 1);
+    run(folder, &train);
+    assert_eq!(charges(folder), 1);
+    assert_eq!(step(), None, "what is done leaves nothing behind");
+    let verified = run(folder, &["certificate", "verify", "killed.model"]).0;
+    assert!(!verified.is_empty());
+    let score = run(folder, &["learn", "predict", "killed.model", "public.csv", "--score"]).0;
+    assert!(score.contains("told rightly: 100.00 %"), "{score}");
+    assert!(run(folder, &train).1.contains("nothing was charged"));
+}
+
+#[test]
+fn networks_of_any_layers_look_at_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let pixels: Vec<String> = (0..64).map(|pixel| format!("p{pixel}")).collect();
+    let columns: String =
+        pixels.iter().map(|name| format!("{name} = {{ type = \"int64\", low = 0, high = 255 }}\n")).collect();
+    let catalog = format!(
+        "[budget]\nname = \"house\"\nepsilon = 1000\ndelta = 0.01\ndelta_per_question = 1e-5\nmax_epsilon_per_question = 100\n\
+         [tables.pictures]\nfiles = \"pictures.csv\"\nunit = \"row\"\n[tables.pictures.columns]\n\
+         {columns}kind = {{ type = \"string\", values = [\"lying\", \"standing\"] }}\n"
+    );
+    // A bar of light, lying or standing, somewhere.
+    let mut rows = format!("{},kind\n", pixels.join(","));
+    for i in 0..1200 {
+        let (stands, at) = (i % 2 == 1, i / 2 % 8);
+        let light = |pixel: i32| if stands { pixel % 8 == at } else { pixel / 8 == at };
+        let row: Vec<_> = (0..64).map(|pixel| if light(pixel) { "255" } else { "0" }).collect();
+        writeln!(rows, "{},{}", row.join(","), if stands { "standing" } else { "lying" }).unwrap();
+    }
+    std::fs::write(folder.join("demur.toml"), catalog).unwrap();
+    std::fs::write(folder.join("pictures.csv"), rows).unwrap();
+    let network = "convolution(4, 3, 1, 1), tanh, pool(8, 1)";
+    for more in [&["--scattering"][..], &["--network", network, "--rate", "1"]] {
+        let train = [
+            "learn",
+            "train",
+            "pictures",
+            "--label",
+            "kind",
+            "--image",
+            "8x8",
+            "--rows",
+            "1200",
+            "--epsilon",
+            "50",
+            "-o",
+            "kind.model",
+        ];
+        run(folder, &[&train[..], more].concat());
+        let score = run(folder, &["learn", "predict", "kind.model", "pictures.csv", "--score"]).0;
+        let right: f64 = score.split("rightly: ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        assert!(right > 90.0, "{more:?}: {score}");
+    }
+    for (more, words) in [
+        (&["--image", "9x8"][..], "64 columns of numbers"),
+        (&["--image", "8"], "28x28"),
+        (&["--network", "dense(4"], "no part of a network"),
+        (&["--image", "8x8", "--network", "convolution(4, 9, 1, 0)"], "does not fit"),
+    ] {
+        let train = [
+            "learn",
+            "train",
+            "pictures",
+            "--label",
+            "kind",
+            "--rows",
+            "1200",
+            "--epsilon",
+            "50",
+            "-o",
+            "x",
+            "--hidden",
+            "4",
+        ];
+        let train = if more.contains(&"--network") { &train[..11] } else { &train };
+        let output = output(folder, &[train, more].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains(words), "{more:?}: {said}");
+    }
+}
+
+/// One measurement serves lists of any length, and everybody who asks.
+#[test]
+fn a_longer_list_of_the_same_map_costs_nothing() {
+    let house = house();
+    let folder = house.path();
+    let map = [
+        "learn",
+        "hotspots",
+        "people",
+        "--x",
+        "x",
+        "--y",
+        "y",
+        "--grid",
+        "16",
+        "--epsilon",
+        "1",
+        "--format",
+        "csv",
+    ];
+    let short = run(folder, &[&map[..], &["--top", "1", "--certificate", "map.json"]].concat());
+    assert!(short.1.contains("charged to"));
+    run(folder, &["certificate", "verify", "map.json"]);
+    let long = run(folder, &[&map[..], &["--top", "3", "--requester", "bob"]].concat());
+    assert!(long.1.contains("nothing was charged"), "{}", long.1);
+    assert!(long.0.starts_with(&short.0) && long.0.lines().count() == 4, "{}", long.0);
+}
+
 #[test]
 fn mistakes_get_a_sentence_and_cost_nothing() {
     let house = house();

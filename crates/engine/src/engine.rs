@@ -10,6 +10,7 @@
 //! **After the charge** every failure is one constant sentence, and the charge stands: a refund, or a reason, would depend on
 //! the data.
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use demur_ledger::{Charged, Hash, Ledger, Location, Options, Receipt};
@@ -26,6 +27,8 @@ pub struct Engine {
     ledger: Ledger,
     key: Key,
     software: String,
+    /// Where the key is, and what was begun.
+    folder: PathBuf,
     /// Set once the ledger is known to know the key.
     introduced: OnceLock<()>,
 }
@@ -48,8 +51,9 @@ impl Engine {
 
     /// Over an open ledger, with the key beside it.
     pub(crate) fn of(ledger: Ledger, location: &Location, software: String) -> Result<Self, EngineError> {
-        let key = Key::at(&location.key())?;
-        Ok(Self { ledger, key, software, introduced: OnceLock::new() })
+        let path = location.key();
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(Self { ledger, key: Key::at(&path)?, software, folder, introduced: OnceLock::new() })
     }
 
     /// Introduces a new signing key, and gives its public half.
@@ -65,6 +69,11 @@ impl Engine {
         self.key.sign(format!("state of the data\n{text}").as_bytes()).chars().take(32).collect()
     }
 
+    /// Where work that was paid for is kept until it is done.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The ledger itself.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -78,7 +87,41 @@ impl Engine {
         question: &Question,
         execute: impl FnOnce() -> Result<P, E>,
     ) -> Result<Answer, EngineError> {
-        match self.ledger.charge(question.request())? {
+        self.answer(question, self.ledger.charge(question.request())?, execute)
+    }
+
+    /// Charges the question under the first of its ids that is free, or goes on under one that was charged and never answered, if `may_go_on` says so of that id.
+    ///
+    /// Going on is sound where nothing of the earlier work was seen: nothing is shown before it is stored, so whatever it was going to say was said to nobody.
+    pub(crate) fn ask_or_go_on<P: Private, E>(
+        &self,
+        question: &mut Question,
+        ids: impl Iterator<Item = String>,
+        may_go_on: impl Fn(&str) -> bool,
+        execute: impl FnOnce(&str) -> Result<P, E>,
+    ) -> Result<Answer, EngineError> {
+        for id in ids {
+            question.id = Some(id.clone());
+            let charged = match self.ledger.charge(question.request()) {
+                Err(error) if error.code() == "ledger.request.unanswered" => match may_go_on(&id) {
+                    true => self.ledger.resume(question.request())?,
+                    false => continue,
+                },
+                charged => charged?,
+            };
+            return self.answer(question, charged, || execute(&id));
+        }
+        let text = "this was charged and left unfinished too many times; nothing was charged now";
+        Err(EngineError::refused("engine.unfinished", text))
+    }
+
+    fn answer<P: Private, E>(
+        &self,
+        question: &Question,
+        charged: Charged,
+        execute: impl FnOnce() -> Result<P, E>,
+    ) -> Result<Answer, EngineError> {
+        match charged {
             Charged::Before(replay) => {
                 let certificate = Certificate::read(&replay.answer)?;
                 Ok(Answer { certificate, replayed: true })

@@ -14,15 +14,18 @@ mod hot_spots;
 mod lesson;
 mod numbers;
 mod predict;
+mod score;
 mod selection;
 mod training;
 
 pub use clusters::{Clustering, Clusters};
 pub use communities::{Communities, Ties};
-pub use hot_spots::{HotSpots, Mapping, Spot};
-pub use lesson::{Learned, Pace};
+pub use hot_spots::{HotSpots, MOST_SPOTS, Mapping, Spot};
+pub use lesson::{Learned, Pace, Watch};
 pub use predict::Predictor;
+pub use score::Score;
 pub use selection::Choosing;
-pub use training::Training;
+pub use training::{Body, Training};
 
+pub use demur_learn::train::Recipe;
 pub(crate) use lesson::Lesson;

@@ -343,7 +343,7 @@ mod tests {
         #[test]
         fn no_person_moves_a_sum_by_more_than_declared(
             values in proptest::collection::vec(-500i64..500, 24),
-            person in 0u64..4, gaussian: bool, signed: bool, replace: bool, max_points in 1u32..4,
+            person in 0u128..4, gaussian: bool, signed: bool, replace: bool, max_points in 1u32..4,
         ) {
             let noise = match gaussian {
                 true => Noise::Gaussian { variance: Rational::one() },
@@ -352,7 +352,7 @@ mod tests {
             let look = look(noise, 100, signed);
             let adjacency = if replace { Adjacency::Replace } else { Adjacency::AddRemove };
             let unit = Unit { adjacency, max_points };
-            let people: Vec<u64> = (0..12).map(|i| i / 3).collect();
+            let people: Vec<u128> = (0..12).map(|i| i / 3).collect();
             let coordinates: Vec<f64> = values.iter().map(|&v| v as f64).collect();
             let here = Points::new(2, coordinates.clone()).unwrap().of_people(people.clone()).unwrap();
             let mut others = Vec::new();

@@ -47,6 +47,12 @@ impl From<demur_noise::NoiseError> for LearnError {
     }
 }
 
+impl From<demur_noise::EntropyError> for LearnError {
+    fn from(error: demur_noise::EntropyError) -> Self {
+        Self::new("learn.entropy", error.to_string())
+    }
+}
+
 impl From<demur_accounting::AccountingError> for LearnError {
     fn from(error: demur_accounting::AccountingError) -> Self {
         Self::new(error.code(), error.to_string())

@@ -27,7 +27,7 @@ const MOST_POINTS: usize = 1 << 31;
 pub struct Points {
     dimensions: usize,
     values: Vec<f64>,
-    people: Option<Vec<u64>>,
+    people: Option<Vec<u128>>,
 }
 
 impl Points {
@@ -45,8 +45,8 @@ impl Points {
         Ok(Self { dimensions, values, people: None })
     }
 
-    /// The same with the person each point belongs to.
-    pub fn of_people(mut self, people: Vec<u64>) -> Result<Self, LearnError> {
+    /// The same with the person each point belongs to, under a name that no other person's rows change.
+    pub fn of_people(mut self, people: Vec<u128>) -> Result<Self, LearnError> {
         require(people.len() == self.len(), "learn.points.people", || {
             format!(
                 "each point belongs to one person, but there are {} points and {} names",
@@ -85,26 +85,36 @@ impl Points {
         let Some(people) = &self.people else {
             return finite.map(|index| index as u32).collect();
         };
-        let mut of_person: HashMap<u64, Vec<u32>> = HashMap::new();
+        let mut of_person: HashMap<u128, Vec<u32>> = HashMap::new();
         for index in finite {
             of_person.entry(people[index]).or_default().push(index as u32);
         }
-        let mut kept: Vec<u32> =
-            of_person.into_iter().flat_map(|(person, points)| sample(points, person ^ key, most)).collect();
+        let mut kept: Vec<u32> = of_person
+            .into_iter()
+            .flat_map(|(person, points)| {
+                let key = mix(mix(key, person as u64), (person >> 64) as u64);
+                self.sample(points, key, most as usize)
+            })
+            .collect();
         kept.sort_unstable();
         kept
     }
-}
 
-/// At most so many of one person's points, by a hash of their places.
-fn sample(points: Vec<u32>, key: u64, most: u32) -> Vec<u32> {
-    if points.len() <= most as usize {
-        return points;
+    /// At most so many of one person's points, by a keyed hash of their coordinates and how many are like them. Where they stand does not matter: rows come from several
+    /// threads, in an order that others have a say in.
+    fn sample(&self, points: Vec<u32>, key: u64, most: usize) -> Vec<u32> {
+        if points.len() <= most {
+            return points;
+        }
+        let alike =
+            |point: u32| self.row(point as usize).iter().fold(key, |hash, value| mix(hash, value.to_bits()));
+        let mut order: Vec<(u64, u32)> = points.into_iter().map(|point| (alike(point), point)).collect();
+        order.sort_unstable();
+        let copies = order.chunk_by(|one, two| one.0 == two.0).flat_map(|same| same.iter().zip(0u64..));
+        let mut ranked: Vec<_> = copies.map(|((alike, point), copy)| (mix(*alike, copy), *point)).collect();
+        ranked.sort_unstable();
+        ranked.into_iter().take(most).map(|(_, point)| point).collect()
     }
-    let mut ranked: Vec<_> =
-        points.into_iter().enumerate().map(|(place, point)| (mix(key, place as u64), point)).collect();
-    ranked.sort_unstable();
-    ranked.into_iter().take(most as usize).map(|(_, point)| point).collect()
 }
 
 /// Scrambles two words into one.
@@ -124,7 +134,7 @@ mod tests {
     #[test]
     fn nobody_counts_for_more_than_declared_and_no_other_row_has_a_say() {
         let values: Vec<f64> = (0..40).map(f64::from).collect();
-        let people: Vec<u64> = (0..40).map(|i| if i < 30 { 1 } else { i }).collect();
+        let people: Vec<u128> = (0..40).map(|i| if i < 30 { 1 } else { i }).collect();
         let all = Points::new(1, values.clone()).unwrap().of_people(people.clone()).unwrap();
         let kept = all.bounded(3, &mut Seeded::new(1));
         assert_eq!(kept.len(), 3 + 10);
@@ -139,6 +149,12 @@ mod tests {
         };
         assert_eq!(rows(&all, &kept), rows(&fewer, &fewer.bounded(3, &mut Seeded::new(1))));
         assert_ne!(kept, all.bounded(3, &mut Seeded::new(2)), "the key is fresh");
+        // Nor does it matter where points stand.
+        let turned = Points::new(1, values.iter().rev().copied().collect()).unwrap();
+        let turned = turned.of_people(people.iter().rev().copied().collect()).unwrap();
+        let mut same = rows(&turned, &turned.bounded(3, &mut Seeded::new(1)));
+        same.reverse();
+        assert_eq!(rows(&all, &kept), same);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod checkpoint;
 mod columns;
 mod contribution;
 mod curator;
+mod exact_sum;
 mod examples;
 mod matrix;
 mod model;

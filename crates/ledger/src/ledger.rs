@@ -190,6 +190,17 @@ impl Ledger {
         }
     }
 
+    /// The receipt of a request that was charged under this id and never answered, so that its work can go on; nothing is charged.
+    ///
+    /// The charge pays for one release still: of several who go on only the first can [`record`](Self::record). Whoever goes on must be sure that nothing of what
+    /// was done before was seen, or go on from exactly what was.
+    pub fn resume(&self, request: Request) -> Result<Charged, LedgerError> {
+        match self.desk.ask(Work::Resume(Box::new(Asked::new(request)?)))? {
+            Done::Charged(charged) => Ok(charged),
+            _ => Err(LedgerError::ours("the ledger answered something else")),
+        }
+    }
+
     /// Keeps the answer that a receipt paid for, durably; only then may it be shown.
     pub fn record(&self, receipt: Receipt, answer: &[u8]) -> Result<Position, LedgerError> {
         self.written(Work::Record(receipt, answer.to_owned()))

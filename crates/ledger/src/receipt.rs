@@ -7,7 +7,8 @@ use demur_core::PrivacyLoss;
 use crate::Hash;
 use crate::entry::{Budget, Charge, Position};
 
-/// Proof that a charge is on disk. Only [`Ledger::charge`](crate::Ledger::charge) makes one.
+/// Proof that a charge is on disk. Only [`Ledger::charge`](crate::Ledger::charge) makes one, and [`Ledger::resume`](crate::Ledger::resume) while nothing was
+/// released for it.
 ///
 /// It cannot be copied: one charge pays for one release.
 ///

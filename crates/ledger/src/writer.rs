@@ -3,7 +3,7 @@
 //! It takes a batch of work, locks the store, reads what other processes have written meanwhile, decides each piece by the
 //! [`Book`], appends the entries and commits once. Only then does the [`Desk`](crate::desk::Desk) tell anybody.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use jiff::Timestamp;
 
 use crate::anchor::{Anchor, Memory};
 use crate::book::Book;
-use crate::entry::{Budget, Charge, Event, Position, Release};
+use crate::entry::{Budget, Charge, Event, Position, Release, Sealed};
 use crate::quotes::Quotes;
 use crate::receipt::{Charged, Receipt, Replay};
-use crate::request::Asked;
+use crate::request::{Asked, Request};
 use crate::store::{AnswerRow, Found, Row, Store, StoredAnswer, Wanted};
 use crate::{Hash, LedgerError};
 
@@ -22,6 +22,8 @@ use crate::{Hash, LedgerError};
 pub(crate) enum Work {
     /// Charge a request.
     Charge(Box<Asked>),
+    /// Find the charge of a request that was charged and never answered.
+    Resume(Box<Asked>),
     /// Keep the answer that a receipt paid for.
     Record(Receipt, Vec<u8>),
     /// Write an event of the owner's, if the book allows it.
@@ -113,7 +115,8 @@ impl Writer {
     fn look_up(&mut self, work: &[Work]) -> Result<Vec<Found>, LedgerError> {
         let mut found = vec![Found::default(); work.len()];
         let asked = work.iter().enumerate().filter_map(|(place, work)| match work {
-            Work::Charge(asked) => Some((place, self.wanted(asked)?)),
+            Work::Charge(asked) | Work::Resume(asked) => Some((place, self.wanted(asked)?)),
+            Work::Record(receipt, _) => Some((place, paid(receipt)?)),
             _ => None,
         });
         let (places, wanted): (Vec<usize>, Vec<Wanted<'_>>) = asked.unzip();
@@ -138,7 +141,8 @@ impl Writer {
     fn decide(&mut self, work: Work, found: Found, page: &mut Page) -> Result<Done, LedgerError> {
         match work {
             Work::Charge(asked) => self.charge(*asked, found, page).map(Done::Charged),
-            Work::Record(receipt, answer) => self.record(receipt, answer, page).map(Done::Written),
+            Work::Resume(asked) => self.resume(&asked, found, page).map(Done::Charged),
+            Work::Record(receipt, answer) => self.record(receipt, answer, found, page).map(Done::Written),
             Work::Change(draft) => {
                 let event = draft(&self.book)?;
                 self.write(event, page).map(Done::Written)
@@ -150,19 +154,7 @@ impl Writer {
     fn charge(&mut self, asked: Asked, found: Found, page: &mut Page) -> Result<Charged, LedgerError> {
         let request = &asked.request;
         if let Some(sealed) = found.charge {
-            let Event::Charge(charge) = sealed.read()?.event else {
-                return Err(LedgerError::broken(
-                    "ledger.index",
-                    "a request's name does not lead to its charge",
-                ));
-            };
-            if (&charge.requester, &charge.id) != (&request.requester, &request.id) {
-                return Err(LedgerError::broken(
-                    "ledger.index",
-                    "a request's name leads to the charge of another",
-                ));
-            }
-            same_request(&asked, &charge.request, sealed.position.sequence)?;
+            charge_of(&asked, &sealed)?;
             return match found.answer {
                 Some(answer) => replay(answer, Some(sealed.position.sequence)).map(Charged::Before),
                 None => Err(unanswered(&asked, sealed.position.sequence)),
@@ -179,6 +171,33 @@ impl Writer {
         let sealed = self.book.write_charge(&charge, text, (self.clock)(), &self.software)?;
         let (position, charge) = (sealed.position, Arc::new(charge));
         page.add(Row { sealed, named: charge.id.is_some().then(|| charge.clone()), answer: None });
+        self.receipt(position, charge, page)
+    }
+
+    /// The receipt of a charge that nothing was released for, or what was.
+    fn resume(&self, asked: &Asked, found: Found, page: &mut Page) -> Result<Charged, LedgerError> {
+        let Some(sealed) = found.charge else {
+            let Request { requester, id, .. } = &asked.request;
+            if let Some((sequence, _)) = id.as_ref().and_then(|id| page.find(requester, id)) {
+                return Err(unanswered(asked, sequence));
+            }
+            let text =
+                "this request was never charged, so there is nothing to go on with; nothing was charged";
+            return Err(LedgerError::refusal("ledger.request.unknown", text));
+        };
+        let charge = charge_of(asked, &sealed)?;
+        match found.answer {
+            Some(answer) => replay(answer, Some(sealed.position.sequence)).map(Charged::Before),
+            None => self.receipt(sealed.position, Arc::new(charge), page),
+        }
+    }
+
+    fn receipt(
+        &self,
+        position: Position,
+        charge: Arc<Charge>,
+        page: &mut Page,
+    ) -> Result<Charged, LedgerError> {
         let budget = self.book.named(&charge.budget, None);
         let budget = budget.ok_or_else(|| LedgerError::ours("a budget was lost while it was charged"))?;
         Ok(Charged::Now(Receipt::new(self.book.ledger(), position, charge, page.budget(budget))))
@@ -188,12 +207,18 @@ impl Writer {
         &mut self,
         receipt: Receipt,
         answer: Vec<u8>,
+        found: Found,
         page: &mut Page,
     ) -> Result<Position, LedgerError> {
         if receipt.ledger() != self.book.ledger() {
             return Err(LedgerError::misuse("ledger.receipt", "the receipt is from another ledger"));
         }
         let paid = receipt.position().sequence;
+        // Of several who go on with a named charge one releases.
+        if found.answer.is_some() || (receipt.charge().id.is_some() && !page.answered.insert(paid)) {
+            let text = format!("what entry {paid} paid for was released meanwhile; ask again to see it");
+            return Err(LedgerError::refusal("ledger.request.answered", text));
+        }
         let Charge { budget, requester, request, data_version, .. } = receipt.into_charge();
         let hash = Hash::of(&answer);
         let release = Release { charge: paid, budget, requester: requester.clone(), answer: hash };
@@ -218,6 +243,8 @@ struct Page {
     /// Places of named charges by a key of their names; of two names with one key, the first.
     named: HashMap<u64, usize>,
     keys: RandomState,
+    /// Named charges that are answered.
+    answered: HashSet<u64>,
     budgets: Vec<Arc<Budget>>,
 }
 
@@ -251,6 +278,24 @@ impl Page {
     fn last_row(&mut self) -> Result<&mut Row, LedgerError> {
         self.rows.last_mut().ok_or_else(|| LedgerError::ours("an entry was lost before it was written"))
     }
+}
+
+/// What is asked before an answer is kept: whether there is one. Only a charge with a name can have several receipts.
+fn paid(receipt: &Receipt) -> Option<Wanted<'_>> {
+    let Charge { requester, id, .. } = receipt.charge();
+    id.as_deref().map(|id| Wanted { requester, id: Some(id), request: None, only_own: true })
+}
+
+/// The charge that a request's name leads to, if it is that of this very request.
+fn charge_of(asked: &Asked, sealed: &Sealed) -> Result<Charge, LedgerError> {
+    let Event::Charge(charge) = sealed.read()?.event else {
+        return Err(LedgerError::broken("ledger.index", "a request's name does not lead to its charge"));
+    };
+    if (&charge.requester, &charge.id) != (&asked.request.requester, &asked.request.id) {
+        return Err(LedgerError::broken("ledger.index", "a request's name leads to the charge of another"));
+    }
+    same_request(asked, &charge.request, sealed.position.sequence)?;
+    Ok(charge)
 }
 
 fn same_request(asked: &Asked, charged: &Hash, sequence: u64) -> Result<(), LedgerError> {

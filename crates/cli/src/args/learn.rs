@@ -9,6 +9,7 @@ use super::query::Shape;
 pub(crate) const HELP: &str = "\
 Examples:
   demur learn train patients --label died --rows 8000 --epsilon 1 -o died.model
+  demur learn train digits --label digit --image 28x28 --scattering --rows 60000 --epsilon 3 -o digits.model
   demur learn predict died.model new_patients.csv -o risks.csv
   demur learn cluster visits --columns age,cost -k 4 --epsilon 1
   demur learn hotspots cases --x longitude --y latitude --epsilon 0.1 --plot map.png --geojson map.geojson
@@ -16,7 +17,7 @@ Examples:
   demur learn select visits --column region --epsilon 0.1
 
 Each is charged to the project's budget before it reads a row. What it makes is public afterwards and can be used for ever at no
-further cost. What columns can hold is declared in demur.toml: low and high of numbers, values of categories.";
+further cost. A run that was stopped goes on under the same charge when the same command is given again. What columns can hold is declared in demur.toml: low and high of numbers, values of categories.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Learn {
@@ -64,6 +65,20 @@ pub(crate) struct Train {
     /// Hidden layers of so many units each, as in 64,32; a regression unless given
     #[arg(long, value_name = "UNITS", value_delimiter = ',')]
     pub(crate) hidden: Vec<usize>,
+    /// A network of any layers: dense(UNITS), convolution(CHANNELS, KERNEL, STRIDE, PADDING), pool(SIZE, STRIDE), relu, tanh
+    #[arg(long, value_name = "LAYERS", conflicts_with = "hidden")]
+    pub(crate) network: Option<String>,
+    /// The columns are the pixels of an image, row by row from the top
+    #[arg(long, value_name = "HEIGHTxWIDTH")]
+    pub(crate) image: Option<String>,
+    /// Regression on fixed scattering features of the image: the best at small ε
+    #[arg(long, requires = "image", conflicts_with_all = ["hidden", "network"])]
+    pub(crate) scattering: bool,
+    #[command(flatten)]
+    pub(crate) descent: Descent,
+    /// A .csv or .parquet file of public rows with the label: progress shows how good the model is on them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) public: Option<PathBuf>,
     /// What it may cost
     #[arg(long, value_name = "E")]
     pub(crate) epsilon: f64,
@@ -80,6 +95,27 @@ pub(crate) struct Train {
     pub(crate) house: House,
 }
 
+/// How networks are trained; a regression follows a rule of its own.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How networks are trained")]
+pub(crate) struct Descent {
+    /// About how many rows a step looks at; an eighth of them unless given
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<u64>,
+    /// How many steps there are; 200 unless given
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<u64>,
+    /// How far a step goes; 0.5 unless given
+    #[arg(long, value_name = "R")]
+    pub(crate) rate: Option<f64>,
+    /// How much of the last step is repeated; 0.9 unless given
+    #[arg(long, value_name = "M")]
+    pub(crate) momentum: Option<f64>,
+    /// The longest gradient of a row that counts in full; 1 unless given
+    #[arg(long, value_name = "C")]
+    pub(crate) clip: Option<f64>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Predict {
     /// The model
@@ -89,6 +125,9 @@ pub(crate) struct Predict {
     /// Where to write what the model says: a .csv or .parquet file, or - for CSV on standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+    /// Say how good the model is on these rows instead, which must have the label and be public
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) score: bool,
 }
 
 #[derive(Debug, Args)]
@@ -113,6 +152,9 @@ pub(crate) struct Cluster {
     /// A table for people; JSON, CSV or one line per row for programs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Shape,
+    /// Write the certificate of the release to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) house: House,
 }
@@ -139,6 +181,9 @@ pub(crate) struct Communities {
     /// A table for people; JSON, CSV or one line per row for programs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Shape,
+    /// Write the certificate of the release to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) house: House,
 }
@@ -174,6 +219,9 @@ pub(crate) struct Hotspots {
     /// A table for people; JSON, CSV or one line per row for programs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Shape,
+    /// Write the certificate of the release to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) house: House,
 }
@@ -197,6 +245,9 @@ pub(crate) struct Select {
     /// The probability with which the promise may fail; 0 unless given
     #[arg(long, value_name = "D", default_value_t = 0.0)]
     pub(crate) delta: f64,
+    /// Write the certificate of the release to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) house: House,
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is said when the charge is made and the answer is not.
-pub(super) const CHARGED: &str =
+pub(crate) const CHARGED: &str =
     "the question was charged and the charge stands; nothing was released. Ask again: it costs again";
 /// What is said when nobody knows whether the charge is made.
 const PERHAPS: &str =
@@ -45,9 +45,9 @@ impl Waiting {
     }
 }
 
-/// Listens for Ctrl-C; `charged` is set once rows are read.
-pub(crate) fn listen(charged: Arc<AtomicBool>) -> Result<(), Failure> {
-    on_interrupt(move || said(&charged))
+/// Listens for Ctrl-C; `charged` is set once rows are read, and `afterwards` is said then.
+pub(crate) fn listen(charged: Arc<AtomicBool>, afterwards: &'static str) -> Result<(), Failure> {
+    on_interrupt(move || said(&charged, afterwards))
 }
 
 /// Ends everything at Ctrl-C, with a sentence about what was charged.
@@ -56,8 +56,8 @@ pub(crate) fn on_interrupt(words: impl Fn() -> &'static str + Send + 'static) ->
 }
 
 /// What was charged, in words.
-fn said(charged: &AtomicBool) -> &'static str {
-    if charged.load(Ordering::Relaxed) { CHARGED } else { PERHAPS }
+fn said(charged: &AtomicBool, afterwards: &'static str) -> &'static str {
+    if charged.load(Ordering::Relaxed) { afterwards } else { PERHAPS }
 }
 
 /// What is done when somebody has waited long enough.
@@ -115,7 +115,7 @@ impl Interrupts {
             let Some(running) = running.as_ref() else { return };
             // Who asks twice does not want to wait for the rows that are being read.
             if running.stopped.swap(true, Ordering::Relaxed) {
-                interrupted(said(&running.charged));
+                interrupted(said(&running.charged, CHARGED));
             }
         })?;
         Ok(Self { running })

@@ -43,7 +43,7 @@ fn compare(args: &Report, synthetic: &Synthetic, epsilon: f64) -> Result<Compare
     let engine = Engine::for_project(&project, &place.location, place::options())?;
     let requester = args.requester.clone().unwrap_or_else(place::user);
     let backend = Embedded::new(&project.folder)?;
-    waiting::listen(backend.reading())?;
+    waiting::listen(backend.reading(), waiting::CHARGED)?;
     Ok(engine.compare(&project, synthetic, guarantee, target, &requester, &backend)?)
 }
 

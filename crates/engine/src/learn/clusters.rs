@@ -4,7 +4,7 @@ use demur_core::Guarantee;
 use demur_learn::kmeans::Plan;
 use serde::{Deserialize, Serialize};
 
-use super::lesson::{Asked, Learned, Pace, told};
+use super::lesson::{Asked, Learned, Watch, told};
 use super::numbers::{Numbers, Reader, bounds};
 use crate::backend::Backend;
 use crate::{Engine, EngineError, Project};
@@ -57,7 +57,7 @@ impl Engine {
         project: &Project,
         wanted: &Clustering,
         backend: &dyn Backend,
-        pace: &mut Pace<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<Learned<Clusters>, EngineError> {
         let table = project.private_table(&wanted.table, wanted.guarantee)?;
         let bounds = wanted.columns.iter().map(|name| bounds(table, name)).collect::<Result<Vec<_>, _>>()?;
@@ -70,7 +70,10 @@ impl Engine {
             table,
             requester: &wanted.requester,
             what: "clusters",
-            wish: format!("{wanted:?} {bounds:?}"),
+            wish: format!(
+                "{:?} {most} {} {:?} {bounds:?}",
+                wanted.columns, wanted.clusters, wanted.guarantee
+            ),
             bounds: format!("a unit counts for at most {most} rows, each clamped to the declared bounds"),
             sensitivity: "a row adds one bounded vector to each sum",
             loss: plan.loss().clone(),
@@ -86,7 +89,7 @@ impl Engine {
             }
             let points = numbers.points()?;
             Ok(move |entropy: &mut demur_noise::Entropy| {
-                let found = plan.run(&points, entropy, &mut told(pace))?.into_value();
+                let found = plan.run(&points, entropy, &mut told(watch))?.into_value();
                 let own = |center: &Vec<f64>| {
                     center.iter().zip(&bounds).map(|(part, (low, high))| low + part * (high - low)).collect()
                 };

@@ -5,7 +5,7 @@
 use demur_core::{Adjacency, Epsilon, Guarantee};
 use demur_learn::communities::{Hidden, Network, Plan};
 
-use super::lesson::{Asked, Learned, Pace, told};
+use super::lesson::{Asked, Learned, Watch, told};
 use super::numbers::{Numbers, Reader};
 use crate::backend::Backend;
 use crate::{Engine, EngineError, Project};
@@ -41,7 +41,7 @@ impl Engine {
         project: &Project,
         wanted: &Ties,
         backend: &dyn Backend,
-        pace: &mut Pace<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<Learned<Communities>, EngineError> {
         let table = project.private_table(&wanted.table, Guarantee::pure(wanted.epsilon))?;
         if table.adjacency == Adjacency::Replace {
@@ -50,7 +50,7 @@ impl Engine {
                 table.name
             );
             return Err(EngineError::new("engine.learn.adjacency", text)
-                .hint("declare adjacency = \"add_remove\" for the table"));
+                .hint("declare adjacency = \"add-remove\" for the table"));
         }
         let [from, to] = &wanted.columns;
         for name in [from, to] {
@@ -80,7 +80,7 @@ impl Engine {
             table,
             requester: &wanted.requester,
             what: "communities of users",
-            wish: format!("{wanted:?}"),
+            wish: format!("{:?} {} {hidden:?} {:?}", wanted.columns, wanted.users, wanted.epsilon),
             bounds: match hidden {
                 Hidden::Tie => "a tie is one bit".to_owned(),
                 Hidden::User { max_ties } => format!("a user counts for at most {max_ties} ties"),
@@ -99,7 +99,7 @@ impl Engine {
             let ties = numbers.values.chunks(2).map(|tie| (user(tie[0]), user(tie[1])));
             let network = Network::new(wanted.users, ties)?;
             Ok(move |entropy: &mut demur_noise::Entropy| {
-                let labels = plan.run(&network, entropy, &mut told(pace))?.into_value();
+                let labels = plan.run(&network, entropy, &mut told(watch))?.into_value();
                 Ok(vec![serde_json::to_string(&labels).map_err(|_| EngineError::after_the_charge())?])
             })
         })?;

@@ -33,6 +33,9 @@ pub(crate) enum Feature {
 pub(crate) struct Features {
     pub(crate) label: Feature,
     pub(crate) columns: Vec<Feature>,
+    /// Numbers are taken as they are, without knots: the pixels of an image.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    straight: bool,
 }
 
 impl Feature {
@@ -87,8 +90,9 @@ impl Feature {
         }
     }
 
-    fn column(&self) -> Column {
+    fn column(&self, straight: bool) -> Column {
         match self {
+            Self::Number { low, high, .. } if straight => Column::Number { low: *low, high: *high },
             Self::Number { low, high, .. } => Column::Curve { low: *low, high: *high, knots: KNOTS },
             Self::Category(_) => Column::Category { values: self.values().len() as u32 },
         }
@@ -104,8 +108,13 @@ impl Feature {
 }
 
 impl Features {
-    /// Those columns of a table, or all that are declared well enough.
-    pub(crate) fn of(table: &Table, label: &str, columns: Option<&[String]>) -> Result<Self, EngineError> {
+    /// Those columns of a table, or all that are declared well enough; as pixels if an image is given.
+    pub(crate) fn of(
+        table: &Table,
+        label: &str,
+        columns: Option<&[String]>,
+        image: Option<[usize; 2]>,
+    ) -> Result<Self, EngineError> {
         let named = Feature::of(table, label)?;
         let unit = |name: &&String| matches!(&table.unit, PrivacyUnit::Column(unit) if unit == *name);
         let columns = match columns {
@@ -121,7 +130,18 @@ impl Features {
             let text = format!("`{label}` shall be told, so a model cannot learn from it");
             return Err(EngineError::new("engine.learn.label", text));
         }
-        Ok(Self { label: named, columns })
+        if let Some([height, width]) = image {
+            let numbers = columns.iter().filter(|column| matches!(column, Feature::Number { .. })).count();
+            if height.checked_mul(width) != Some(numbers) || numbers < columns.len() {
+                let text = format!(
+                    "an image of {height}x{width} has one number for each pixel, but there are {numbers} columns of numbers, and {} of other kinds",
+                    columns.len() - numbers
+                );
+                return Err(EngineError::new("engine.learn.image", text)
+                    .hint("name the columns of the pixels with --columns, row by row from the top"));
+            }
+        }
+        Ok(Self { label: named, columns, straight: image.is_some() })
     }
 
     /// What the model tells.
@@ -133,7 +153,7 @@ impl Features {
     }
 
     pub(crate) fn description(&self) -> Result<Columns, EngineError> {
-        Ok(Columns::new(self.columns.iter().map(Feature::column).collect())?)
+        Ok(Columns::new(self.columns.iter().map(|column| column.column(self.straight)).collect())?)
     }
 
     /// How rows are read: all columns, then the label.
@@ -154,6 +174,14 @@ impl Features {
             description.encode(&cells, &mut features);
         }
         features
+    }
+
+    /// What 1 stands for in a label that is a number.
+    pub(crate) fn unit(&self) -> f64 {
+        match &self.label {
+            Feature::Number { low, high, .. } => (high - low) / 2.0,
+            Feature::Category(_) => 1.0,
+        }
     }
 
     /// What is to be told about each row; numbers from −1 to 1.

@@ -4,7 +4,7 @@ use demur_core::{Epsilon, Guarantee};
 use demur_learn::hotspots::{HotMap, Plan, Rectangle};
 use serde::{Deserialize, Serialize};
 
-use super::lesson::{Asked, Learned, Pace, told};
+use super::lesson::{Asked, Learned, Watch, told};
 use super::numbers::{Numbers, Reader, bounds};
 use crate::backend::Backend;
 use crate::{Engine, EngineError, Project};
@@ -20,13 +20,14 @@ pub struct Mapping {
     pub depth: u32,
     /// For how many places one unit may count.
     pub points_per_unit: u32,
-    /// How many hot spots are listed.
-    pub spots: usize,
     /// What it may cost.
     pub epsilon: Epsilon,
     /// Who asks.
     pub requester: String,
 }
+
+/// So many hot spots are listed, at most.
+pub const MOST_SPOTS: usize = 1000;
 
 /// A cell with many places.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,14 +57,14 @@ pub struct HotSpots {
     pub side: usize,
     /// Estimated places of each cell, row by row from the south.
     pub counts: Vec<f64>,
-    /// The hottest cells, hottest first.
+    /// The hottest cells, hottest first, at most [`MOST_SPOTS`].
     pub spots: Vec<Spot>,
     /// Regions as small as the noise allows, as GeoJSON.
     pub geojson: String,
 }
 
 impl HotSpots {
-    fn of(map: &HotMap, spots: usize) -> Self {
+    fn of(map: &HotMap) -> Self {
         let Rectangle { west, south, east, north } = map.area();
         let spot = |spot: &demur_learn::hotspots::HotSpot| {
             let Rectangle { west, south, east, north } = spot.area;
@@ -74,7 +75,7 @@ impl HotSpots {
             side: map.side(),
             // Thousandths are finer than any noise here.
             counts: map.counts().iter().map(|count| (count * 1e3).round() / 1e3).collect(),
-            spots: map.hot_spots(spots, 0.05).iter().map(spot).collect(),
+            spots: map.hot_spots(MOST_SPOTS, 0.05).iter().map(spot).collect(),
             geojson: map.to_geojson(),
         }
     }
@@ -98,7 +99,7 @@ impl Engine {
         project: &Project,
         wanted: &Mapping,
         backend: &dyn Backend,
-        pace: &mut Pace<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<Learned<HotSpots>, EngineError> {
         let table = project.private_table(&wanted.table, Guarantee::pure(wanted.epsilon))?;
         let [x, y] = &wanted.columns;
@@ -110,7 +111,10 @@ impl Engine {
             table,
             requester: &wanted.requester,
             what: "a map of hot spots",
-            wish: format!("{wanted:?} {area:?}"),
+            wish: format!(
+                "{:?} {} {} {:?} {area:?}",
+                wanted.columns, wanted.depth, wanted.points_per_unit, wanted.epsilon
+            ),
             bounds: format!("a unit counts for at most {} places", wanted.points_per_unit),
             sensitivity: "a place is in one cell of each grid",
             loss: plan.loss().clone(),
@@ -121,8 +125,8 @@ impl Engine {
                 .map_err(|_| EngineError::after_the_charge())?
                 .points()?;
             Ok(move |entropy: &mut demur_noise::Entropy| {
-                let map = plan.run(&points, entropy, &mut told(pace))?;
-                let text = serde_json::to_string(&HotSpots::of(map.value(), wanted.spots));
+                let map = plan.run(&points, entropy, &mut told(watch))?;
+                let text = serde_json::to_string(&HotSpots::of(map.value()));
                 Ok(vec![text.map_err(|_| EngineError::after_the_charge())?])
             })
         })?;

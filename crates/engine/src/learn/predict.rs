@@ -9,11 +9,12 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use datafusion::arrow::compute::{cast, concat_batches};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
-use demur_learn::train::Model;
+use demur_learn::train::{Model, Scattering, Targets};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::features::Feature;
+use super::features::{Feature, Features};
 use super::numbers::numbers;
+use super::score::Score;
 use super::training::{FORMAT, Header};
 use crate::EngineError;
 
@@ -39,7 +40,10 @@ impl Predictor {
             crate::synth::bytes(model).ok_or_else(|| unreadable("its numbers are no hexadecimal digits"))?;
         let model = Model::from_bytes(&bytes)?;
         let outputs = header.features.label.values().len().max(1);
-        let width = header.features.description()?.width();
+        let width = match header.scattering {
+            Some([height, width]) => Scattering::new(height, width)?.shape().size(),
+            None => header.features.description()?.width(),
+        };
         if model.network().input().size() != width || model.network().outputs() != outputs {
             return Err(unreadable("its numbers do not fit its columns"));
         }
@@ -51,6 +55,11 @@ impl Predictor {
         self.header.features.label.name()
     }
 
+    /// How good it is on a file of public rows that have the label too.
+    pub fn score(&self, file: &Path) -> Result<Score, EngineError> {
+        Ok(PublicRows::read(&self.header, file)?.score(&self.model))
+    }
+
     /// The weights as a safetensors file.
     pub fn safetensors(&self) -> Result<Vec<u8>, EngineError> {
         Ok(self.model.to_bytes()?)
@@ -59,23 +68,9 @@ impl Predictor {
     /// What it says about each row of a CSV or Parquet file, in the file's order.
     pub fn predict(&self, file: &Path) -> Result<RecordBatch, EngineError> {
         let features = &self.header.features;
-        let names: Vec<&str> = features.columns.iter().map(Feature::name).collect();
-        let texts = texts(file, &names)?;
-        let mut columns = Vec::new();
-        for (feature, texts) in features.columns.iter().zip(&texts) {
-            let kind = feature.kind().parse::<demur_plan::catalog::ColumnType>()?;
-            let values = cast(texts, &kind.arrow()).map_err(|error| unreadable(&error.to_string()))?;
-            let wrong = |_| unreadable(&format!("`{}` could not be read", feature.name()));
-            columns.push(match feature {
-                Feature::Number { .. } => numbers(None, &values).map_err(wrong)?,
-                Feature::Category(column) => numbers(Some(&column.coder()?), &values).map_err(wrong)?,
-            });
-        }
-        let rows = texts.first().map_or(0, |texts| texts.len());
-        let table: Vec<Vec<f64>> =
-            (0..rows).map(|row| columns.iter().map(|column| column[row]).collect()).collect();
-        let encoded = features.encode(&features.description()?, table.iter().map(Vec::as_slice));
-        let said = self.model.predict(&encoded)?;
+        let columns = read(file, &features.columns)?;
+        let inputs = self.header.inputs(encoded(features, &columns)?)?;
+        let said = self.model.predict(&inputs)?;
         let outputs = self.model.network().outputs();
         let mut fields = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
@@ -90,7 +85,7 @@ impl Predictor {
                 push(self.label().to_owned(), Arc::new(output(0).map(number).collect::<Float64Array>()));
             }
             label => {
-                let classes = self.model.classify(&encoded)?;
+                let classes = self.model.classify(&inputs)?;
                 let name = |class: &u32| label.values().get(*class as usize).map(String::as_str);
                 push(self.label().to_owned(), Arc::new(classes.iter().map(name).collect::<StringArray>()));
                 for (place, value) in label.values().iter().enumerate() {
@@ -104,6 +99,57 @@ impl Predictor {
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
             .map_err(|error| unreadable(&error.to_string()))
     }
+}
+
+/// Rows of a public file, with their labels.
+pub(crate) struct PublicRows {
+    inputs: Vec<f32>,
+    targets: Targets,
+    unit: f64,
+}
+
+impl PublicRows {
+    pub(crate) fn read(header: &Header, file: &Path) -> Result<Self, EngineError> {
+        let features = &header.features;
+        let all: Vec<Feature> = features.columns.iter().chain([&features.label]).cloned().collect();
+        let mut columns = read(file, &all)?;
+        let labels = columns.pop().unwrap_or_default();
+        if labels.is_empty() {
+            let text = format!("`{}` has no rows, so nothing can be measured on it", file.display());
+            return Err(EngineError::new("engine.learn.file", text));
+        }
+        let inputs = header.inputs(encoded(features, &columns)?)?;
+        Ok(Self { inputs, targets: features.targets(labels.into_iter()), unit: features.unit() })
+    }
+
+    /// How good a model is on them.
+    pub(crate) fn score(&self, model: &Model) -> Score {
+        let said = model.predict(&self.inputs).unwrap_or_default();
+        Score::of(&said, model.network().outputs(), &self.targets, self.unit)
+    }
+}
+
+/// Columns of a file as the numbers that features are made of.
+fn read(file: &Path, features: &[Feature]) -> Result<Vec<Vec<f64>>, EngineError> {
+    let names: Vec<&str> = features.iter().map(Feature::name).collect();
+    let number = |(feature, texts): (&Feature, &ArrayRef)| {
+        let kind = feature.kind().parse::<demur_plan::catalog::ColumnType>()?;
+        let values = cast(texts, &kind.arrow()).map_err(|error| unreadable(&error.to_string()))?;
+        let wrong = |_| unreadable(&format!("`{}` could not be read", feature.name()));
+        match feature {
+            Feature::Number { .. } => numbers(None, &values).map_err(wrong),
+            Feature::Category(column) => numbers(Some(&column.coder()?), &values).map_err(wrong),
+        }
+    };
+    features.iter().zip(&texts(file, &names)?).map(number).collect()
+}
+
+/// Rows as a model sees them, from their columns.
+fn encoded(features: &Features, columns: &[Vec<f64>]) -> Result<Vec<f32>, EngineError> {
+    let rows = columns.first().map_or(0, Vec::len);
+    let table: Vec<Vec<f64>> =
+        (0..rows).map(|row| columns.iter().map(|column| column[row]).collect()).collect();
+    Ok(features.encode(&features.description()?, table.iter().map(Vec::as_slice)))
 }
 
 fn unreadable(text: &str) -> EngineError {

@@ -8,7 +8,7 @@ use demur_core::{Adjacency, Guarantee};
 use demur_exact::Rational;
 use demur_learn::select::{Plan, Utility};
 
-use super::lesson::{Asked, Learned, Pace, told};
+use super::lesson::{Asked, Learned, Watch, told};
 use super::numbers::{Numbers, Reader, declared};
 use crate::backend::Backend;
 use crate::synth::{CodedColumn, Coding};
@@ -60,7 +60,7 @@ impl Engine {
         project: &Project,
         wanted: &Choosing,
         backend: &dyn Backend,
-        pace: &mut Pace<'_>,
+        watch: &mut Watch<'_>,
     ) -> Result<Learned<Vec<String>>, EngineError> {
         let table = project.private_table(&wanted.table, wanted.guarantee)?;
         let column = declared(table, &wanted.column)?;
@@ -82,7 +82,7 @@ impl Engine {
             table,
             requester: &wanted.requester,
             what: "the most frequent values",
-            wish: format!("{wanted:?} {values:?}"),
+            wish: format!("{:?} {} {:?} {values:?}", wanted.column, wanted.picks, wanted.guarantee),
             bounds: "one row of each unit counts".to_owned(),
             sensitivity: "a unit moves the count of each candidate by at most 1",
             loss: plan.loss(),
@@ -100,7 +100,7 @@ impl Engine {
             let frequency = Frequency { counts, adjacency: table.adjacency };
             let candidates = 0..values.len() as u32;
             Ok(move |entropy: &mut demur_noise::Entropy| {
-                let chosen = plan.run(&frequency, candidates, entropy, &mut told(pace))?;
+                let chosen = plan.run(&frequency, candidates, entropy, &mut told(watch))?;
                 Ok(chosen.into_value().into_iter().map(|code| values[code as usize].clone()).collect())
             })
         })?;

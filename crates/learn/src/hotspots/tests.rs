@@ -19,7 +19,7 @@ fn traced(plan: &Plan, points: &Points, script: Option<Vec<Vec<i128>>>) -> (HotM
     (map, std::mem::take(&mut curator.trace))
 }
 
-fn crowd(people: u64, points_each: usize) -> (Vec<f64>, Vec<u64>) {
+fn crowd(people: u128, points_each: usize) -> (Vec<f64>, Vec<u128>) {
     let mut words = Seeded::new(9);
     let mut uniform = move || words.word() as f64 / 2f64.powi(64);
     let values = (0..people as usize * points_each)

@@ -58,7 +58,7 @@ fn clusters_in_the_plane_and_in_ten_dimensions_are_found() {
 fn no_neighbour_moves_a_sum_by_more_than_declared_and_none_changes_what_is_asked() {
     let (points, _, _) = blobs(3, 4, 60, 1.0, 5);
     let rows: Vec<Vec<f64>> = (0..60).map(|i| points.row(i).to_vec()).collect();
-    let people: Vec<u64> = (0..60).map(|i| i / 3).collect();
+    let people: Vec<u128> = (0..60).map(|i| i / 3).collect();
     let here = Points::new(4, rows.concat()).unwrap().of_people(people.clone()).unwrap();
     let mut most: f64 = 0.0;
     for (adjacency, max_points) in
@@ -66,7 +66,7 @@ fn no_neighbour_moves_a_sum_by_more_than_declared_and_none_changes_what_is_asked
     {
         let plan = Plan::new(vec![(-14.0, 14.0); 4], 3, adjacency, max_points, guarantee("8")).unwrap();
         let (_, before) = traced(&plan, &here, 1, None);
-        for person in 0..20u64 {
+        for person in 0..20 {
             let mut others = Vec::new();
             let mut names = Vec::new();
             for (row, &name) in rows.iter().zip(&people) {

@@ -31,7 +31,6 @@ use demur_noise::{Bernoulli, Entropy, Probability, Words};
 use crate::LearnError;
 use crate::curator::exactly;
 use crate::error::require;
-use crate::progress::{Progress, Watch, tell};
 
 /// Orders at which the whole is bounded, and which a run is asked at.
 const ORDERS: [(i128, u128); 20] = [
@@ -62,7 +61,6 @@ const ROUNDING: f64 = 1.0 + 1e-12;
 /// How often a mechanism will be run and what that costs together; see the module text.
 ///
 /// ```
-/// use std::ops::ControlFlow;
 /// use demur_core::PrivacyLoss;
 /// use demur_learn::select::BestOf;
 /// use demur_noise::Entropy;
@@ -72,7 +70,7 @@ const ROUNDING: f64 = 1.0 + 1e-12;
 /// assert_eq!(plan.loss().to_string(), "pure(0.2)");
 /// // Charge it; then run. `train` must cost no more than one run, whatever happens.
 /// let train = |_entropy: &mut Entropy, run: u64| Ok((run as f64, format!("model {run}")));
-/// let best = plan.run(&mut Entropy::from_os()?, &mut |_| ControlFlow::Continue(()), train)?;
+/// let best = plan.run(&mut Entropy::from_os()?, train)?;
 /// assert!(best.value().starts_with("model"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -115,12 +113,23 @@ impl BestOf {
 
     /// Runs the mechanism K times, and publishes the result with the highest score. Charge [`loss`](Self::loss) first.
     ///
+    /// Nobody hears how many runs there were: whoever knows K learns from the best of K more than is paid for. So there is nobody who could be told of each run, and a
+    /// mechanism that shows what it does breaks the promise.
+    ///
+    /// ```compile_fail,E0061
+    /// # use std::ops::ControlFlow;
+    /// # use demur_learn::select::BestOf;
+    /// # use demur_noise::Entropy;
+    /// # fn watched(plan: &BestOf, entropy: &mut Entropy) {
+    /// let _ = plan.run(entropy, &mut |_| ControlFlow::Continue(()), |_, run| Ok((run as f64, run)));
+    /// # }
+    /// ```
+    ///
     /// It is told the number of the run, from 0 on, and must draw whatever else differs between runs itself, by the same law each time. A score
     /// that is not a number loses to every other.
     pub fn run<T>(
         &self,
         entropy: &mut Entropy,
-        watch: &mut Watch<'_>,
         mut mechanism: impl FnMut(&mut Entropy, u64) -> Result<(f64, T), LearnError>,
     ) -> Result<Release<T>, LearnError> {
         let runs = self.draw(entropy)?;
@@ -131,8 +140,6 @@ impl BestOf {
             if best.as_ref().is_none_or(|(highest, _)| score > *highest) {
                 best = Some((score, result));
             }
-            // How many runs there will be is told to nobody.
-            tell(watch, Progress { stage: "running", step: run as usize + 1, steps: None })?;
         }
         let best = best.ok_or_else(|| LearnError::ours("no run was drawn"))?;
         Ok(Release::new(best.1, self.loss.clone()))
@@ -299,9 +306,8 @@ mod tests {
     fn the_highest_score_wins_and_failures_are_passed_on() {
         let plan = plan("pure(1)", "1", "1/50");
         let entropy = &mut Entropy::from_os().unwrap();
-        let watch: &mut Watch<'_> = &mut |_| std::ops::ControlFlow::Continue(());
         let mut seen: Vec<f64> = Vec::new();
-        let best = plan.run(entropy, watch, |_, run| {
+        let best = plan.run(entropy, |_, run| {
             let score = if run == 0 { f64::NAN } else { ((run * 37) % 11) as f64 };
             seen.push(score);
             Ok((score, score))
@@ -309,8 +315,7 @@ mod tests {
         let highest = seen.iter().copied().filter(|score| !score.is_nan()).fold(f64::NAN, f64::max);
         let best = best.unwrap().into_value();
         assert!(best == highest || (best.is_nan() && seen.len() == 1));
-        let failed =
-            plan.run(entropy, watch, |_, _| Err::<(f64, ()), _>(LearnError::new("learn.test", "no")));
+        let failed = plan.run(entropy, |_, _| Err::<(f64, ()), _>(LearnError::new("learn.test", "no")));
         assert_eq!(failed.unwrap_err().code(), "learn.test");
     }
 

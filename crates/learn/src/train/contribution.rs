@@ -6,24 +6,26 @@
 //!
 //! **Guarantee.** Adding or removing an example moves the sum by a vector of whole numbers whose length is at most 2²⁶ steps.
 //!
-//! **Why.** What an example yields is a function of itself and the weights (`passes.rs`). A dense layer's part is A⊗E, where A = a in steps of 2⁻⁸, rounded and
-//! bounded, and E = c·e in the steps that remain, rounded towards zero: whole numbers both. So ‖A⊗E‖² = ‖A‖²·‖E‖² without the product being there: that is the ghost
-//! norm. A convolution's part is its gradient, rounded towards zero. Then
+//! **Why.** What an example yields is a function of itself and the weights (`passes.rs`). A dense layer's part is A⊗E, where A = a in steps of its own largest entry/Q, and E = c·e in
+//! the steps that remain, rounded: whole numbers both. So ‖A⊗E‖² = ‖A‖²·‖E‖² without the product being there: that is the ghost
+//! norm. A convolution's part is its gradient, rounded. Layers have a [`Grain`] g, a power of two: their numbers stand for g steps each. Then
 //!
 //! ```text
-//! Σ ‖A‖²·‖E‖² + Σ ‖G‖² ≤ 2⁵²
+//! Σ g²·‖A‖²·‖E‖² + Σ g²·‖G‖² ≤ 2⁵²
 //! ```
 //!
-//! is *checked* over all layers, in whole numbers. Where rounding of c broke it, c shrinks; where that does not help, or a number is not finite, the example
+//! is *checked* over all layers, in whole numbers. Where rounding broke it, c shrinks; where that does not help, or a number is not finite, the example
 //! contributes nothing. So the bound rests on no float.
 //!
-//! **Exactness.** All this happens in doubles that are whole numbers. Sums of terms ≥ 0 are exact up to 2⁵³, and beyond they stay beyond: the check is decided rightly. Sums over
-//! a batch stay below 2²⁶·2²⁶, in any order of summation and with any fused operation; so the matrix product of A and E is exact too.
+//! **Exactness.** Entries of A, E and G are whole numbers in singles: adding 1.5·2²³ and taking it away again leaves whole numbers up to 2²², and an entry that large fails the
+//! check. Squares are added up in doubles: sums of terms ≥ 0 are exact up to 2⁵³, and beyond they stay beyond, so the check is decided rightly. Sums over
+//! a batch are those of `exact_sum.rs`, and stay below 2²⁶·2²⁶ steps.
 //!
 //! **Memory.** No example's gradient is kept. Of dense layers none is ever made; those of convolutions exist for one example at a time.
 //!
 //! **References.** \[Abadi2016\] for the method, \[Goodfellow2015\] for norms of outer products.
 
+use super::exact_sum::{ExactSum, Rows};
 use super::matrix::{Matrix, add_product};
 use super::network::{Layer, Network};
 use super::passes::Passes;
@@ -32,102 +34,146 @@ use super::passes::Passes;
 pub(crate) const CLIP_STEPS: f64 = (1u64 << 26) as f64;
 /// The square of it.
 pub(crate) const CLIP_STEPS_SQUARED: f64 = CLIP_STEPS * CLIP_STEPS;
-/// A is a in steps of 2⁻⁸, at most 2¹⁵ of them.
-const INPUT_STEPS: f32 = 256.0;
-const MOST_INPUT: f32 = 128.0;
 /// 1.5·2²³: adding and subtracting it rounds to whole numbers.
 const ROUND: f32 = 12_582_912.0;
-/// How often c may shrink, and by what factor.
-const ATTEMPTS: usize = 3;
-const SHRINK: f64 = 1.0 - 1.0 / 65_536.0;
+/// What c is multiplied with, one after the other, until the rounded example is short enough.
+const SHRINK: [f64; 4] = [1.0 - 1.0 / 16_384.0, 1.0 - 1.0 / 256.0, 15.0 / 16.0, 0.5];
+/// Layers with fewer weights are so quick that they get finer numbers.
+const SMALL: usize = 1 << 14;
 
-/// Buffers for the contributions of one chunk; see the module text.
+/// How coarse the numbers of a layer are.
+#[derive(Clone, Copy)]
+struct Grain {
+    /// Steps that 1 stands for: a power of two.
+    steps: f64,
+    /// Q: the largest entry of A.
+    largest: f32,
+    /// So many squares of entries of A add up to at most 2²⁴.
+    block: usize,
+}
+
+/// For layers with few weights.
+const FINE: Grain = Grain { steps: 1.0, largest: 1023.0, block: 16 };
+/// For those with many: seven digits for A leave enough for E that a few hundred rows add up in singles.
+const COARSE: Grain = Grain { steps: 32.0, largest: 127.0, block: 1024 };
+/// For gradients of convolutions.
+const CONVOLUTION: Grain = Grain { steps: 64.0, largest: 0.0, block: 1 };
+
+impl Grain {
+    fn of(network: &Network, layer: usize) -> Self {
+        let (rows, columns) = network.matrix(layer);
+        match network.layers()[layer] {
+            Layer::Convolution { .. } => CONVOLUTION,
+            _ if rows * columns < SMALL => FINE,
+            _ => COARSE,
+        }
+    }
+}
+
+/// One layer's numbers for the examples of a chunk.
+enum Part {
+    None,
+    Dense {
+        /// A, a row for each example.
+        inputs: Vec<f32>,
+        /// ‖A‖² of each example.
+        squares: Vec<f64>,
+        /// What 1 in A stands for.
+        units: Vec<f64>,
+        /// E, a row for each example.
+        errors: Vec<f32>,
+        /// The largest entry of E of each example.
+        largest: Vec<f64>,
+    },
+    Convolution {
+        /// One example's gradient, and the same in steps.
+        gradient: Vec<f32>,
+        steps: Vec<f32>,
+        /// The square of the length of those steps.
+        square: f64,
+    },
+}
+
+/// Buffers for the contributions of one chunk, and the sums of all chunks so far; see the module text.
 pub(crate) struct Contributions {
-    /// A of each dense layer, a row for each example.
-    inputs: Vec<Vec<f64>>,
-    /// ‖A‖², for each dense layer and example.
-    input_squares: Vec<Vec<f64>>,
-    /// E of each dense layer.
-    errors: Vec<Vec<f64>>,
-    /// One example's gradient of each convolution, and the same in steps.
-    gradients: Vec<Vec<f32>>,
-    steps: Vec<Vec<f64>>,
+    parts: Vec<(Part, Grain)>,
+    sums: Vec<ExactSum>,
 }
 
 impl Contributions {
     pub(crate) fn new(network: &Network, rows: usize) -> Self {
-        let sized = |dense: usize, convolution: usize| {
-            move |layer: usize| -> usize {
-                match network.layers()[layer] {
-                    Layer::Dense { .. } => dense,
-                    Layer::Convolution { .. } => convolution,
-                    _ => 0,
-                }
-            }
+        let part = |layer: usize| {
+            let (inputs, units) = network.matrix(layer);
+            let part = match network.layers()[layer] {
+                Layer::Dense { .. } => Part::Dense {
+                    inputs: vec![0.0; rows * inputs],
+                    squares: vec![0.0; rows],
+                    units: vec![0.0; rows],
+                    errors: vec![0.0; rows * units],
+                    largest: vec![0.0; rows],
+                },
+                Layer::Convolution { .. } => Part::Convolution {
+                    gradient: vec![0.0; inputs * units],
+                    steps: vec![0.0; inputs * units],
+                    square: 0.0,
+                },
+                _ => Part::None,
+            };
+            (part, Grain::of(network, layer))
         };
-        let layers = 0..network.layers().len();
-        let matrix = |layer: usize| network.matrix(layer);
-        let buffers = |size: &dyn Fn(usize) -> usize| layers.clone().map(size).collect::<Vec<_>>();
-        let zeros =
-            |sizes: Vec<usize>| sizes.into_iter().map(|size| vec![0.0; size]).collect::<Vec<Vec<f64>>>();
-        let (dense, convolution) = (sized(1, 0), sized(0, 1));
         Self {
-            inputs: zeros(buffers(&|l| dense(l) * rows * matrix(l).0)),
-            input_squares: zeros(buffers(&|l| dense(l) * rows)),
-            errors: zeros(buffers(&|l| dense(l) * rows * matrix(l).1)),
-            steps: zeros(buffers(&|l| convolution(l) * matrix(l).0 * matrix(l).1)),
-            gradients: buffers(&|l| convolution(l) * matrix(l).0 * matrix(l).1)
-                .into_iter()
-                .map(|size| vec![0.0; size])
-                .collect(),
+            parts: (0..network.layers().len()).map(part).collect(),
+            sums: network.matrices().map(|(rows, columns)| ExactSum::new(rows * columns)).collect(),
         }
     }
 
-    /// Adds what the examples of a chunk contribute, each clipped to `clip`, in steps.
-    pub(crate) fn add(&mut self, passes: &Passes<'_>, clip: f64, sums: &mut [Vec<f64>]) {
+    /// Begins a new batch.
+    pub(crate) fn clear(&mut self) {
+        self.sums.iter_mut().for_each(ExactSum::clear);
+    }
+
+    /// What was added since then, layer by layer, and the steps that 1 stands for.
+    pub(crate) fn sums(&mut self) -> impl Iterator<Item = (&[f64], f64)> {
+        self.sums.iter_mut().zip(&self.parts).map(|(sum, (_, grain))| (sum.total(), grain.steps))
+    }
+
+    /// Adds what the examples of a chunk contribute, each clipped to `clip`.
+    pub(crate) fn add(&mut self, passes: &Passes<'_>, clip: f64) {
         self.round_inputs(passes);
         for example in 0..passes.rows() {
-            self.contribute(passes, example, clip, sums);
+            self.contribute(passes, example, clip);
         }
-        for (layer, sum) in sums.iter_mut().enumerate() {
-            if let Layer::Dense { .. } = passes.network().layers()[layer] {
-                let (inputs, units) = passes.network().matrix(layer);
-                let a = Matrix::new(&self.inputs[layer], passes.rows(), inputs).transposed();
-                add_product(a, Matrix::new(&self.errors[layer], passes.rows(), units), sum);
+        for (layer, ((part, grain), sum)) in self.parts.iter().zip(&mut self.sums).enumerate() {
+            if let Part::Dense { inputs, errors, largest, .. } = part {
+                let (rows, columns) = passes.network().matrix(layer);
+                let (a, e) = (Rows { entries: inputs, columns: rows }, Rows { entries: errors, columns });
+                sum.add_outer_products(a, f64::from(grain.largest), e, largest);
             }
         }
     }
 
-    /// A and ‖A‖² of all examples.
+    /// A of all examples.
     fn round_inputs(&mut self, passes: &Passes<'_>) {
-        for (layer, kind) in passes.network().layers().iter().enumerate() {
-            if !matches!(kind, Layer::Dense { .. }) {
-                continue;
-            }
-            let inputs = passes.network().matrix(layer).0;
-            let rows = self.inputs[layer]
-                .chunks_exact_mut(inputs)
-                .zip(passes.inputs(layer).chunks_exact(inputs - 1));
-            for ((row, values), square) in rows.zip(&mut self.input_squares[layer]) {
-                *square = round_row(values, row);
+        for (layer, (part, grain)) in self.parts.iter_mut().enumerate() {
+            let Part::Dense { inputs, squares, units, .. } = part else { continue };
+            let width = passes.network().matrix(layer).0;
+            let rows = inputs.chunks_exact_mut(width).zip(passes.inputs(layer).chunks_exact(width - 1));
+            for ((row, values), (square, unit)) in rows.zip(squares.iter_mut().zip(units)) {
+                (*square, *unit) = round_row(values, *grain, row);
             }
         }
     }
 
     /// One example: its norm, its factor, its steps, the check. Its parts of dense layers wait in their rows.
-    fn contribute(&mut self, passes: &Passes<'_>, example: usize, clip: f64, sums: &mut [Vec<f64>]) {
+    fn contribute(&mut self, passes: &Passes<'_>, example: usize, clip: f64) {
         if passes.counts(example) {
             let norm = self.norm_squared(passes, example).sqrt();
-            let mut factor = CLIP_STEPS / clip.max(norm);
-            for _ in 0..ATTEMPTS {
+            for shrink in SHRINK {
+                let factor = shrink * CLIP_STEPS / clip.max(norm);
                 // Neither side of this is a number where the gradient was not.
                 if norm.is_finite() && self.round(passes, example, factor) <= CLIP_STEPS_SQUARED {
-                    for (sum, steps) in sums.iter_mut().zip(&self.steps) {
-                        sum.iter_mut().zip(steps).for_each(|(sum, steps)| *sum += steps);
-                    }
-                    return;
+                    return self.add_convolutions();
                 }
-                factor *= SHRINK;
             }
         }
         self.forget(passes.network(), example);
@@ -135,22 +181,19 @@ impl Contributions {
 
     /// ‖gradient‖², as a float.
     fn norm_squared(&mut self, passes: &Passes<'_>, example: usize) -> f64 {
-        let step = 1.0 / f64::from(INPUT_STEPS);
         let mut total = 0.0;
-        for (layer, kind) in passes.network().layers().iter().enumerate() {
-            let (rows, columns) = passes.network().matrix(layer);
-            match kind {
-                Layer::Dense { .. } => {
+        for (layer, (part, _)) in self.parts.iter_mut().enumerate() {
+            match part {
+                Part::Dense { squares, units, .. } => {
+                    let columns = passes.network().matrix(layer).1;
                     let errors = &passes.errors(layer)[example * columns..][..columns];
-                    let square: f64 = errors.iter().map(|&error| f64::from(error) * f64::from(error)).sum();
-                    total += self.input_squares[layer][example] * step * step * square;
+                    total += squares[example] * units[example] * units[example] * square_about(errors);
                 }
-                Layer::Convolution { .. } => {
-                    let gradient = &mut self.gradients[layer];
-                    convolution_gradient(passes, layer, example, (rows, columns), gradient);
-                    total += gradient.iter().map(|&entry| f64::from(entry) * f64::from(entry)).sum::<f64>();
+                Part::Convolution { gradient, .. } => {
+                    convolution_gradient(passes, layer, example, gradient);
+                    total += square_about(gradient);
                 }
-                _ => {}
+                Part::None => {}
             }
         }
         total
@@ -159,88 +202,121 @@ impl Contributions {
     /// The example in steps, and the square of its length: exact, or beyond all bounds.
     fn round(&mut self, passes: &Passes<'_>, example: usize, factor: f64) -> f64 {
         let mut total = 0.0;
-        for (layer, kind) in passes.network().layers().iter().enumerate() {
-            match kind {
-                Layer::Dense { .. } => {
+        for (layer, (part, grain)) in self.parts.iter_mut().enumerate() {
+            let factor = factor / grain.steps;
+            let square = match part {
+                Part::Dense { squares, units, errors, largest, .. } => {
                     let columns = passes.network().matrix(layer).1;
-                    let factor = factor / f64::from(INPUT_STEPS);
-                    let errors = &passes.errors(layer)[example * columns..][..columns];
-                    let row = &mut self.errors[layer][example * columns..][..columns];
-                    let square = shorten(errors, factor, row);
-                    total += self.input_squares[layer][example] * square;
+                    let from = &passes.errors(layer)[example * columns..][..columns];
+                    let row = &mut errors[example * columns..][..columns];
+                    let square;
+                    (square, largest[example]) = round_all(from, (factor * units[example]) as f32, row);
+                    squares[example] * square
                 }
-                Layer::Convolution { .. } => {
-                    total += shorten(&self.gradients[layer], factor, &mut self.steps[layer]);
+                Part::Convolution { gradient, steps, square } => {
+                    *square = round_all(gradient, factor as f32, steps).0;
+                    *square
                 }
-                _ => {}
-            }
+                Part::None => 0.0,
+            };
+            total += grain.steps * grain.steps * square;
         }
         total
     }
 
+    fn add_convolutions(&mut self) {
+        for ((part, _), sum) in self.parts.iter().zip(&mut self.sums) {
+            if let Part::Convolution { steps, square, .. } = part
+                // No entry is longer than the whole, which is at most 2²⁰.
+                && let Some(sums) = sum.room(square.sqrt().ceil())
+            {
+                sums.iter_mut().zip(steps).for_each(|(sum, steps)| *sum += steps);
+            }
+        }
+    }
+
     /// The example contributes nothing: zeros on both sides, since 0·NaN is not 0.
     fn forget(&mut self, network: &Network, example: usize) {
-        for layer in 0..network.layers().len() {
-            if let Layer::Dense { .. } = network.layers()[layer] {
+        for (layer, (part, _)) in self.parts.iter_mut().enumerate() {
+            if let Part::Dense { inputs, errors, largest, .. } = part {
                 let (rows, columns) = network.matrix(layer);
-                self.inputs[layer][example * rows..][..rows].fill(0.0);
-                self.errors[layer][example * columns..][..columns].fill(0.0);
+                inputs[example * rows..][..rows].fill(0.0);
+                errors[example * columns..][..columns].fill(0.0);
+                largest[example] = 0.0;
             }
         }
     }
 }
 
-/// Whole steps, towards zero, and the sum of their squares.
-fn shorten(values: &[f32], factor: f64, out: &mut [f64]) -> f64 {
-    let mut lanes = [0.0; 4];
-    let (values, last_values) = values.as_chunks::<4>();
-    let (out, last_out) = out.as_chunks_mut::<4>();
-    for (values, out) in values.iter().zip(out) {
-        for lane in 0..4 {
-            out[lane] = f64::from((f64::from(values[lane]) * factor) as i32);
-            lanes[lane] += out[lane] * out[lane];
-        }
+/// Σ x², in singles: good enough to begin with.
+fn square_about(values: &[f32]) -> f64 {
+    let mut lanes = [0.0f32; 16];
+    let (blocks, rest) = values.as_chunks::<16>();
+    for block in blocks {
+        (0..16).for_each(|lane| lanes[lane] += block[lane] * block[lane]);
     }
-    for (value, out) in last_values.iter().zip(last_out) {
-        *out = f64::from((f64::from(*value) * factor) as i32);
-        lanes[0] += *out * *out;
-    }
-    lanes.iter().sum()
+    let rest: f64 = rest.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
+    rest + lanes.iter().map(|&lane| f64::from(lane)).sum::<f64>()
 }
 
-/// A row of A, the bias last, and ‖A‖²; not a number where an entry is not.
-fn round_row(values: &[f32], row: &mut [f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (values, last_values) = values.as_chunks::<8>();
-    let (whole, last) = row.as_chunks_mut::<8>();
-    // The bias may be the last of a full block.
-    let round = |value: f32| f64::from((value.clamp(-MOST_INPUT, MOST_INPUT) * INPUT_STEPS + ROUND) - ROUND);
-    for (values, row) in values.iter().zip(whole.iter_mut()) {
-        for lane in 0..8 {
-            row[lane] = round(values[lane]);
-            lanes[lane] += row[lane] * row[lane];
+/// The nearest whole numbers, the sum of their squares, and the largest of them.
+fn round_all(values: &[f32], factor: f32, out: &mut [f32]) -> (f64, f64) {
+    const LANES: usize = 8;
+    let (mut squares, mut largest) = ([0.0f64; LANES], [0.0f32; LANES]);
+    let mut round = |values: &[f32], out: &mut [f32]| {
+        for lane in 0..values.len().min(LANES) {
+            let whole = (values[lane] * factor + ROUND) - ROUND;
+            out[lane] = whole;
+            squares[lane] += f64::from(whole) * f64::from(whole);
+            let size = whole.abs();
+            largest[lane] = if size > largest[lane] { size } else { largest[lane] };
         }
+    };
+    let (blocks, last) = values.as_chunks::<LANES>();
+    let (out_blocks, last_out) = out.as_chunks_mut::<LANES>();
+    blocks.iter().zip(out_blocks).for_each(|(values, out)| round(values, out));
+    round(last, last_out);
+    (squares.iter().sum(), largest.iter().copied().fold(0.0, f32::max).into())
+}
+
+/// A row of A, the bias last; ‖A‖², not a number where an entry is not; and what 1 stands for.
+fn round_row(values: &[f32], grain: Grain, row: &mut [f32]) -> (f64, f64) {
+    let mut lanes = [1.0f32; 16];
+    let (blocks, rest) = values.as_chunks::<16>();
+    let larger = |a: f32, b: f32| if a.abs() > b { a.abs() } else { b };
+    for block in blocks {
+        (0..16).for_each(|lane| lanes[lane] = larger(block[lane], lanes[lane]));
     }
-    let rest = whole.get_mut(values.len()).map_or(last, |block| block.as_mut_slice());
-    for (row, &value) in rest.iter_mut().zip(last_values) {
-        *row = round(value);
-        lanes[0] += *row * *row;
+    let most = rest.iter().chain(&lanes).fold(1.0, |most, &value| larger(value, most));
+    let scale = grain.largest / most;
+    let mut squares = 0.0;
+    if let Some((bias, row)) = row.split_last_mut() {
+        for (values, row) in values.chunks(grain.block).zip(row.chunks_mut(grain.block)) {
+            // No entry is above Q, so a block's squares are whole numbers up to 2²⁴, in any order.
+            let mut lanes = [0.0f32; 8];
+            let (whole, rest) = row.as_chunks_mut::<8>();
+            let (from, last) = values.as_chunks::<8>();
+            for (values, row) in from.iter().zip(whole) {
+                for lane in 0..8 {
+                    row[lane] = (values[lane] * scale + ROUND) - ROUND;
+                    lanes[lane] += row[lane] * row[lane];
+                }
+            }
+            for (value, row) in last.iter().zip(rest) {
+                *row = (value * scale + ROUND) - ROUND;
+                lanes[0] += *row * *row;
+            }
+            squares += f64::from(lanes.iter().sum::<f32>());
+        }
+        *bias = (scale + ROUND) - ROUND;
+        squares += f64::from(*bias * *bias);
     }
-    if let Some(bias) = rest.get_mut(last_values.len()) {
-        *bias = f64::from(INPUT_STEPS);
-        lanes[0] += *bias * *bias;
-    }
-    lanes.iter().sum()
+    (squares, f64::from(most) / f64::from(grain.largest))
 }
 
 /// patchesᵀ·errors, and the sum of errors for the bias.
-fn convolution_gradient(
-    passes: &Passes<'_>,
-    layer: usize,
-    example: usize,
-    (rows, columns): (usize, usize),
-    gradient: &mut [f32],
-) {
+fn convolution_gradient(passes: &Passes<'_>, layer: usize, example: usize, gradient: &mut [f32]) {
+    let (rows, columns) = passes.network().matrix(layer);
     let size = passes.network().after(layer).size();
     let errors = &passes.errors(layer)[example * size..][..size];
     let patches = passes.patches(layer, example);

@@ -13,7 +13,7 @@
 
 use demur_core::PrivacyLoss;
 use demur_exact::Rational;
-use demur_noise::{DiscreteGaussian, Words};
+use demur_noise::{DiscreteGaussian, Entropy, Words};
 use rayon::prelude::*;
 
 use super::contribution::{CLIP_STEPS, Contributions};
@@ -23,6 +23,9 @@ use super::network::Network;
 use super::passes::{Passes, chunk_rows};
 use super::sampler::PoissonSampler;
 use crate::LearnError;
+
+/// Fewer weights than this are not worth another thread.
+const LEAST_PART: usize = 2048;
 
 /// The sampler and the noise of one step: what is drawn and what it costs come from the same value.
 #[derive(Clone, Debug)]
@@ -57,27 +60,40 @@ impl StepNoise {
     }
 }
 
+/// A source of words that others can be made from, so that threads draw without waiting for each other.
+pub(crate) trait Spring: Words + Send + Sized {
+    /// Another source, independent of this one.
+    fn branch(&mut self) -> Result<Self, LearnError>;
+}
+
+impl Spring for Entropy {
+    fn branch(&mut self) -> Result<Self, LearnError> {
+        Ok(Self::from_os()?)
+    }
+}
+
 /// One thread's buffers and sums.
 struct Worker<'a> {
     passes: Passes<'a>,
     contributions: Contributions,
-    sums: Vec<Vec<f64>>,
 }
 
 /// See the module text.
 pub(crate) struct Curator<'a, W> {
+    network: &'a Network,
     examples: &'a Examples,
     step: &'a StepNoise,
     clip: f64,
     /// Steps that may still be made.
     left: u64,
+    /// Who takes part.
     words: &'a mut W,
     workers: Vec<Worker<'a>>,
     batch: Vec<u32>,
     chunk: usize,
 }
 
-impl<'a, W: Words> Curator<'a, W> {
+impl<'a, W: Spring> Curator<'a, W> {
     pub(crate) fn new(
         network: &'a Network,
         examples: &'a Examples,
@@ -87,13 +103,10 @@ impl<'a, W: Words> Curator<'a, W> {
         words: &'a mut W,
     ) -> Self {
         let chunk = chunk_rows(network);
-        let worker = |_| Worker {
-            passes: Passes::new(network),
-            contributions: Contributions::new(network, chunk),
-            sums: network.zeros(),
-        };
+        let worker =
+            |_| Worker { passes: Passes::new(network), contributions: Contributions::new(network, chunk) };
         let workers = (0..rayon::current_num_threads().max(1)).map(worker).collect();
-        Self { examples, step, clip, left, words, workers, batch: Vec::new(), chunk }
+        Self { network, examples, step, clip, left, words, workers, batch: Vec::new(), chunk }
     }
 
     /// The noisy sum of a batch's contributions, in units of C.
@@ -104,39 +117,65 @@ impl<'a, W: Words> Curator<'a, W> {
             .ok_or_else(|| LearnError::ours("a run asked for more steps than were paid for"))?;
         let mut batch = std::mem::take(&mut self.batch);
         self.step.sampler.draw(self.examples.len(), self.words, &mut batch);
-        let mut sums = self.sum(&batch, weights);
+        self.contribute(&batch, weights);
         self.batch = batch;
-        for sum in sums.iter_mut().flatten() {
-            // Below 2⁵² and whole.
-            let noisy = *sum as i128 + self.step.noise.sample(self.words);
-            *sum = noisy as f64 / CLIP_STEPS;
-        }
-        Ok(sums)
+        let noise = &self.step.noise;
+        self.add_up(|sum, words| in_clips(sum, noise.sample(words)))
     }
 
-    /// The exact sum over a batch, in steps. It is private: noise comes next.
+    /// The exact sum over a batch, in steps. It is private.
+    #[cfg(test)]
     pub(super) fn sum(&mut self, batch: &[u32], weights: &[Vec<f32>]) -> Vec<Vec<f64>> {
+        self.contribute(batch, weights);
+        self.add_up(|sum, _| sum).unwrap_or_default()
+    }
+
+    /// Every thread adds up what its part of a batch contributes.
+    fn contribute(&mut self, batch: &[u32], weights: &[Vec<f32>]) {
         let (examples, clip, chunk) = (self.examples, self.clip, self.chunk);
         let chunks = batch.len().div_ceil(chunk);
         let part = (chunks.div_ceil(self.workers.len()) * chunk).max(1);
         let parts: Vec<&[u32]> =
             batch.chunks(part).chain(std::iter::repeat(&[][..])).take(self.workers.len()).collect();
         self.workers.par_iter_mut().zip(parts).for_each(|(worker, part)| {
-            worker.sums.iter_mut().for_each(|sum| sum.fill(0.0));
+            worker.contributions.clear();
             for indices in part.chunks(chunk) {
                 let rows = indices.iter().map(|&index| examples.features(index as usize));
                 worker.passes.forward(rows, weights);
                 worker.passes.backward(examples, indices, weights);
-                worker.contributions.add(&worker.passes, clip, &mut worker.sums);
+                worker.contributions.add(&worker.passes, clip);
             }
         });
-        let mut workers = self.workers.iter();
-        let mut total: Vec<Vec<f64>> = workers.next().map(|worker| worker.sums.clone()).unwrap_or_default();
-        for worker in workers {
-            let entries = total.iter_mut().flatten().zip(worker.sums.iter().flatten());
-            entries.for_each(|(total, sum)| *total += sum);
+    }
+
+    /// What all threads have, in steps, each weight's sum through `finish`.
+    fn add_up(&mut self, finish: impl Fn(f64, &mut W) -> f64 + Sync) -> Result<Vec<Vec<f64>>, LearnError> {
+        let streams = (0..self.workers.len()).map(|_| self.words.branch());
+        let mut streams = streams.collect::<Result<Vec<W>, _>>()?;
+        let sums: Vec<Vec<(&[f64], f64)>> =
+            self.workers.iter_mut().map(|worker| worker.contributions.sums().collect()).collect();
+        let mut all = self.network.zeros::<f64>();
+        for (layer, out) in all.iter_mut().enumerate() {
+            let part = out.len().div_ceil(streams.len()).max(LEAST_PART);
+            let parts = out.par_chunks_mut(part).zip(&mut streams).enumerate();
+            parts.for_each(|(index, (out, words))| {
+                for (place, out) in (index * part..).zip(out) {
+                    // Whole numbers below 2⁵², in any order.
+                    let steps = sums.iter().map(|sums| sums[layer].0[place] * sums[layer].1).sum();
+                    *out = finish(steps, words);
+                }
+            });
         }
-        total
+        Ok(all)
+    }
+}
+
+/// A whole number of steps below 2⁵² and its noise, in units of C.
+#[inline]
+fn in_clips(sum: f64, noise: i128) -> f64 {
+    match i64::try_from(noise) {
+        Ok(noise) if noise.unsigned_abs() < 1 << 62 => (sum as i64 + noise) as f64 / CLIP_STEPS,
+        _ => (sum as i128 + noise) as f64 / CLIP_STEPS,
     }
 }
 
@@ -156,7 +195,7 @@ pub(super) fn noisy_moments<W: Words>(
     let mut sums = exact_moments(examples, reach_squared);
     for i in 0..side {
         for j in i..side {
-            let noisy = (sums[i * side + j] as i128 + noise.noise.sample(words)) as f64 / CLIP_STEPS;
+            let noisy = in_clips(sums[i * side + j], noise.noise.sample(words));
             (sums[i * side + j], sums[j * side + i]) = (noisy, noisy);
         }
     }

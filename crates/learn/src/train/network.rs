@@ -295,14 +295,6 @@ impl FromStr for Network {
     type Err = LearnError;
 
     fn from_str(text: &str) -> Result<Self, LearnError> {
-        let unreadable = |what: &str| {
-            let example =
-                "28x28x1: convolution(16, 8, 2, 3), tanh, pool(2, 1), dense(32), relu -> 10 classes";
-            LearnError::new(
-                "learn.network.text",
-                format!("`{what}` is no part of a network; one reads like `{example}`"),
-            )
-        };
         let (shape, rest) = text.split_once(':').ok_or_else(|| unreadable(text))?;
         let (layers, task) = rest.rsplit_once("->").ok_or_else(|| unreadable(text))?;
         let sides: Option<Vec<usize>> = shape.trim().split('x').map(|side| side.parse().ok()).collect();
@@ -315,6 +307,13 @@ impl FromStr for Network {
             None if task.trim() == "number" => Task::Number,
             None => return Err(unreadable(task)),
         };
+        Self::of_layers(input, layers, task)
+    }
+}
+
+impl Network {
+    /// A network of layers as in `dense(64), relu`; none is softmax or linear regression.
+    pub fn of_layers(input: Shape, layers: &str, task: Task) -> Result<Self, LearnError> {
         let mut parsed = Vec::new();
         let mut rest = layers.trim();
         while !rest.is_empty() {
@@ -335,6 +334,14 @@ impl FromStr for Network {
         }
         Self::new(input, parsed, task)
     }
+}
+
+fn unreadable(what: &str) -> LearnError {
+    let example = "28x28x1: convolution(16, 8, 2, 3), tanh, pool(2, 1), dense(32), relu -> 10 classes";
+    LearnError::new(
+        "learn.network.text",
+        format!("`{what}` is no part of a network; one reads like `{example}`"),
+    )
 }
 
 fn read_layer(text: &str) -> Option<Layer> {

@@ -11,7 +11,7 @@ use super::network::{Layer, Network, Shape, Task};
 const CHUNK_NUMBERS: usize = 1 << 18;
 /// Chunks have a multiple of so many rows, and at most so many multiples.
 const ROW_BLOCK: usize = 16;
-const MOST_BLOCKS: usize = 16;
+const MOST_BLOCKS: usize = 4;
 
 /// Buffers for one chunk; see the module text.
 pub(crate) struct Passes<'a> {
@@ -146,7 +146,7 @@ impl<'a> Passes<'a> {
                 let images = input.chunks_exact(before.size()).zip(output.chunks_exact_mut(after.size()));
                 images.zip(origins).for_each(|((image, out), origins)| window.pool(image, out, origins));
             }
-            Layer::Relu => input.iter().zip(output).for_each(|(x, y)| *y = x.max(0.0)),
+            Layer::Relu => input.iter().zip(output).for_each(|(&x, y)| *y = if x > 0.0 { x } else { 0.0 }),
             Layer::Tanh => input.iter().zip(output).for_each(|(&x, y)| *y = tanh(x)),
         }
     }
@@ -208,13 +208,13 @@ impl<'a> Passes<'a> {
                     window.add_back(patches, image);
                 }
             }
-            Layer::Pool { .. } => {
-                to.fill(0.0);
+            Layer::Pool { size, stride } => {
+                let window = Window { before, after, kernel: size, stride, padding: 0 };
                 let origins = self.origins[layer].chunks_exact(after.size());
                 let images = from.chunks_exact(after.size()).zip(to.chunks_exact_mut(before.size()));
-                for ((errors, image), origins) in images.zip(origins) {
-                    errors.iter().zip(origins).for_each(|(error, &origin)| image[origin as usize] += error);
-                }
+                images
+                    .zip(origins)
+                    .for_each(|((errors, image), origins)| window.unpool(errors, origins, image));
             }
             Layer::Relu => {
                 let errors = from.iter().zip(output);
@@ -327,23 +327,51 @@ impl Window {
         });
     }
 
-    /// The largest of each patch, the first where several are.
-    fn pool(&self, image: &[f32], out: &mut [f32], origins: &mut [u32]) {
-        let (width, channels) = (self.before.width, self.before.channels);
-        let outputs = out.chunks_exact_mut(channels).zip(origins.chunks_exact_mut(channels));
-        for (place, (out, origins)) in outputs.enumerate() {
-            let (y, x) = (place / self.after.width * self.stride, place % self.after.width * self.stride);
-            for offset in 0..self.kernel * self.kernel {
-                let start = ((y + offset / self.kernel) * width + x + offset % self.kernel) * channels;
-                let pixel = &image[start..][..channels];
-                for (channel, &value) in pixel.iter().enumerate() {
-                    // What is no number stays, so that it is seen at the end.
-                    if offset == 0 || value > out[channel] || value.is_nan() {
-                        (out[channel], origins[channel]) = (value, (start + channel) as u32);
-                    }
+    /// Calls with (where the pixel begins, where the place it is pooled into begins), pixels of a place in order.
+    #[inline]
+    fn pixels(&self, mut each: impl FnMut(usize, usize)) {
+        let Shape { width, channels, .. } = self.before;
+        for y in 0..self.after.height {
+            for x in 0..self.after.width {
+                let to = (y * self.after.width + x) * channels;
+                for offset in 0..self.kernel * self.kernel {
+                    let (row, column) =
+                        (y * self.stride + offset / self.kernel, x * self.stride + offset % self.kernel);
+                    each((row * width + column) * channels, to);
                 }
             }
         }
+    }
+
+    /// The largest of each patch, the first where several are, and where it stood.
+    fn pool(&self, image: &[f32], out: &mut [f32], origins: &mut [u32]) {
+        let channels = self.before.channels;
+        out.fill(f32::NEG_INFINITY);
+        origins.fill(0);
+        self.pixels(|from, to| {
+            let pixel = &image[from..][..channels];
+            let places = out[to..][..channels].iter_mut().zip(&mut origins[to..][..channels]);
+            for ((&value, (out, origin)), channel) in pixel.iter().zip(places).zip(0u32..) {
+                // What is no number stays, so that it is seen at the end. Without a branch: this is asked of every pixel.
+                let larger = (value > *out) | value.is_nan();
+                *out = if larger { value } else { *out };
+                *origin = if larger { from as u32 + channel } else { *origin };
+            }
+        });
+    }
+
+    /// Errors go back to where the largest stood.
+    fn unpool(&self, errors: &[f32], origins: &[u32], image: &mut [f32]) {
+        let channels = self.before.channels;
+        image.fill(0.0);
+        self.pixels(|from, to| {
+            let places = errors[to..][..channels].iter().zip(&origins[to..][..channels]);
+            for ((pixel, (error, &origin)), channel) in
+                image[from..][..channels].iter_mut().zip(places).zip(0u32..)
+            {
+                *pixel += if origin == from as u32 + channel { *error } else { 0.0 };
+            }
+        });
     }
 }
 

@@ -7,7 +7,8 @@
 //! v ← m·v + g/(q·n),    w ← w − r·v,
 //! ```
 //!
-//! with the public number of rows n, momentum m and rate r. The model is the mean of w over the second half of the steps.
+//! with the public number of rows n, momentum m and rate r. The model is the mean of w over the second half of the steps; with hidden layers over the last tenth, since
+//! weights that lie far apart have no mean of any use there.
 //!
 //! **Guarantee.** The loss is T times that of one step, whose noise is the least for which the accountant proves the wanted (ε, δ). It is read from the sampler and the noise that run.
 //! Neighbours differ in one example that is there or not.
@@ -24,10 +25,11 @@ use demur_accounting::calibrate::{Target, calibrate_mixture};
 use demur_core::{Guarantee, PrivacyLoss, Release};
 use demur_exact::Rational;
 use demur_noise::{Entropy, Words};
+use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
 use super::contribution::CLIP_STEPS_SQUARED;
-use super::curator::{Curator, StepNoise};
+use super::curator::{Curator, Spring, StepNoise};
 use super::examples::{Examples, MAX_EXAMPLES};
 use super::model::Model;
 use super::network::Network;
@@ -37,6 +39,9 @@ use crate::error::require;
 
 /// The most steps a plan may have.
 pub const MAX_STEPS: u64 = 1 << 20;
+
+/// Fewer weights than this are not worth another thread.
+const LEAST_PART: usize = 8192;
 
 /// How training goes; all of it is public.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,6 +138,12 @@ impl Plan {
         Ok(Account::of(&self.loss)?.epsilon(delta)?.bounds.upper)
     }
 
+    /// The same of the first `steps` steps.
+    pub fn epsilon_after(&self, steps: u64, delta: &Rational) -> Result<f64, LearnError> {
+        let loss = self.step.loss().repeat(steps.min(self.recipe.steps));
+        Ok(Account::of(&loss)?.epsilon(delta)?.bounds.upper)
+    }
+
     /// The network to be trained.
     pub fn network(&self) -> &Network {
         &self.network
@@ -176,7 +187,7 @@ impl Plan {
     }
 
     /// The state before the first step; no example was seen.
-    pub(crate) fn begin<W: Words>(&self, words: &mut W) -> Checkpoint {
+    pub fn begin<W: Words>(&self, words: &mut W) -> Checkpoint {
         let weights = self.network.beginning(words);
         Checkpoint {
             network: self.network.clone(),
@@ -188,7 +199,7 @@ impl Plan {
         }
     }
 
-    pub(crate) fn run<W: Words>(
+    pub(crate) fn run<W: Spring>(
         &self,
         mut state: Checkpoint,
         examples: &Examples,
@@ -251,17 +262,18 @@ impl Recipe {
     /// One step of the weights. Post-processing: nothing but noisy sums goes in.
     fn follow(&self, sums: &[Vec<f64>], state: &mut Checkpoint) {
         state.step += 1;
-        let averaged = (state.step + 1).saturating_sub(self.steps.div_ceil(2)).max(1);
+        let last = self.steps.div_ceil(if state.network.layers().len() == 1 { 2 } else { 10 });
+        let averaged = state.step.saturating_sub(self.steps - last).max(1);
         let share = 1.0 / averaged as f64;
         let tensors = state.weights.iter_mut().zip(&mut state.velocity).zip(&mut state.average).zip(sums);
         for (((weights, velocity), average), sums) in tensors {
-            let entries = weights.iter_mut().zip(velocity).zip(average).zip(sums);
-            for (((weight, velocity), average), sum) in entries {
+            let entries = weights.par_iter_mut().zip(velocity).zip(average).zip(sums);
+            entries.with_min_len(LEAST_PART).for_each(|(((weight, velocity), average), sum)| {
                 let moved = self.momentum * f64::from(*velocity) + sum / self.batch as f64;
                 *velocity = moved as f32;
                 *weight = (f64::from(*weight) - self.rate * moved) as f32;
                 *average += ((f64::from(*weight) - f64::from(*average)) * share) as f32;
-            }
+            });
         }
     }
 }

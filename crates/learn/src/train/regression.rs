@@ -21,10 +21,10 @@ use demur_accounting::Account;
 use demur_accounting::calibrate::{Target, calibrate_mixture};
 use demur_core::{Guarantee, PrivacyLoss, Release};
 use demur_exact::{Rational, gaussian_sigma};
-use demur_noise::{Entropy, Words};
+use demur_noise::Entropy;
 
 use super::contribution::CLIP_STEPS_SQUARED;
-use super::curator::{StepNoise, noisy_moments};
+use super::curator::{Spring, StepNoise, noisy_moments};
 use super::examples::{Examples, MAX_EXAMPLES};
 use super::model::Model;
 use super::network::{Network, Shape, Task};
@@ -146,6 +146,11 @@ impl Regression {
         &self.loss
     }
 
+    /// What is trained.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
     /// The least ε with which the loss is (ε, δ)-private, rounded up.
     pub fn epsilon(&self, delta: &Rational) -> Result<f64, LearnError> {
         Ok(Account::of(&self.loss)?.epsilon(delta)?.bounds.upper)
@@ -161,7 +166,7 @@ impl Regression {
         Ok(Release::new(self.run(examples, entropy, watch)?, self.loss.clone()))
     }
 
-    pub(crate) fn run<W: Words>(
+    pub(crate) fn run<W: Spring>(
         &self,
         examples: &Examples,
         words: &mut W,

@@ -10,10 +10,16 @@ use demur_testkit::Seeded;
 use rayon::prelude::*;
 
 use super::contribution::{CLIP_STEPS, CLIP_STEPS_SQUARED};
-use super::curator::{Curator, StepNoise};
+use super::curator::{Curator, Spring, StepNoise};
 use super::matrix::{Matrix, add_product};
 use super::passes::{Passes, chunk_rows, softmax};
 use super::*;
+
+impl Spring for Seeded {
+    fn branch(&mut self) -> Result<Self, crate::LearnError> {
+        Ok(Self::new(self.word()))
+    }
+}
 
 fn uniform(words: &mut Seeded) -> f32 {
     (words.word() >> 40) as f32 / 8_388_608.0 - 1.0
@@ -28,6 +34,12 @@ fn networks() -> Vec<Network> {
         "6x6x2: convolution(3, 3, 1, 2), relu, pool(2, 2) -> number",
     ];
     texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+/// The same, and one whose first layer has so many weights that its numbers are coarse.
+fn networks_of_any_size() -> Vec<Network> {
+    let large: Network = "1x1x160: dense(110), tanh, dense(9), relu -> 3 classes".parse().unwrap();
+    networks().into_iter().chain([large]).collect()
 }
 
 /// Examples with targets, some with long and some with short gradients.
@@ -115,7 +127,7 @@ fn gradients_are_those_of_finite_differences() {
 #[test]
 fn ghost_norms_are_norms_of_whole_gradients() {
     let words = &mut Seeded::new(12);
-    for network in networks() {
+    for network in networks_of_any_size() {
         let (examples, weights) = (examples(&network, 30, words), weights(&network, words));
         let mut tried = 0;
         for index in 0..30 {
@@ -141,7 +153,7 @@ fn ghost_norms_are_norms_of_whole_gradients() {
 #[test]
 fn neighbours_are_one_clipped_contribution_apart_in_exact_steps() {
     let words = &mut Seeded::new(13);
-    for network in networks() {
+    for network in networks_of_any_size() {
         let (examples, weights) = (examples(&network, 70, words), weights(&network, words));
         let mut longest = 0;
         for clip in [0.01, 1.0, 100.0] {

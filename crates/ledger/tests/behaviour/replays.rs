@@ -1,6 +1,8 @@
 //! What is asked again is not paid again.
 
-use demur_ledger::{BudgetName, Request};
+use std::sync::Barrier;
+
+use demur_ledger::{BudgetName, Charged, Request};
 
 use crate::place::{Place, answer, charge, code, pure, replayed, request, spend, spent, with_budget};
 
@@ -8,6 +10,8 @@ crate::on_every_store!(
     the_same_name_and_request_gets_the_same_bytes_for_free,
     the_same_name_for_another_request_is_refused,
     a_name_that_was_charged_but_not_answered_is_refused,
+    work_that_was_paid_for_goes_on_under_its_charge,
+    of_many_who_go_on_one_releases,
     names_belong_to_their_requester,
     an_identical_request_on_the_same_data_is_free,
     without_a_version_of_the_data_everything_is_paid,
@@ -56,6 +60,50 @@ fn a_name_that_was_charged_but_not_answered_is_refused(place: &Place) {
     assert_eq!(ledger.book().unwrap(), before);
     ledger.record(receipt, b"late").unwrap();
     assert_eq!(replayed(&ledger, request("0.1").id("monday")).1, b"late");
+}
+
+fn work_that_was_paid_for_goes_on_under_its_charge(place: &Place) {
+    let ledger = with_budget(place, "1");
+    let asked = || request("0.6").id("monday").data_version("1");
+    let never = ledger.resume(asked()).unwrap_err();
+    assert!(never.is_refusal() && never.code() == "ledger.request.unknown", "{never}");
+    let paid = charge(&ledger, asked()).position();
+    drop(ledger);
+    let ledger = place.open();
+    let before = ledger.book().unwrap();
+    let other = ledger.resume(request("0.5").id("monday").data_version("1")).unwrap_err();
+    assert_eq!(other.code(), "ledger.request.other");
+    let Ok(Charged::Now(receipt)) = ledger.resume(asked()) else { panic!("there is a charge to go on with") };
+    assert_eq!((receipt.position(), receipt.loss()), (paid, &asked().loss));
+    assert_eq!(ledger.book().unwrap(), before, "nothing was charged");
+    ledger.record(receipt, b"late").unwrap();
+    assert_eq!(replayed(&ledger, asked()), (paid.sequence, b"late".to_vec()));
+    let Ok(Charged::Before(replay)) = ledger.resume(asked()) else { panic!("there is an answer") };
+    assert_eq!((replay.charge, replay.answer), (paid.sequence, b"late".to_vec()));
+}
+
+fn of_many_who_go_on_one_releases(place: &Place) {
+    let ledger = with_budget(place, "1");
+    let slow = charge(&ledger, request("0.6").id("monday"));
+    let resume = || match ledger.resume(request("0.6").id("monday")) {
+        Ok(Charged::Now(receipt)) => receipt,
+        other => panic!("{other:?}"),
+    };
+    let receipts: Vec<_> = (0..7).map(|_| resume()).chain([slow]).collect();
+    let start = Barrier::new(receipts.len());
+    let record = |receipt| {
+        start.wait();
+        ledger.record(receipt, b"one").map_err(|refused| {
+            assert!(refused.is_refusal() && refused.code() == "ledger.request.answered", "{refused}");
+        })
+    };
+    let released = std::thread::scope(|scope| {
+        let threads: Vec<_> = receipts.into_iter().map(|receipt| scope.spawn(|| record(receipt))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().unwrap().ok()).count()
+    });
+    assert_eq!(released, 1);
+    assert_eq!(replayed(&ledger, request("0.6").id("monday")).1, b"one");
+    spend(&ledger, request("0.1"));
 }
 
 fn names_belong_to_their_requester(place: &Place) {
