@@ -230,7 +230,8 @@ fn a_charge_survives_every_fault() {
 /// A record begins, appends and commits.
 #[test]
 fn a_record_survives_every_fault() {
-    every_fault(charge_and_record, 8);
+    // Of a charge with a name it is looked whether somebody else has recorded an answer meanwhile.
+    every_fault(charge_and_record, 9);
 }
 
 /// What changes nothing begins, looks up and leaves.
