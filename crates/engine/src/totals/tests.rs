@@ -136,12 +136,14 @@ fn intervals_of_totals_hold_as_often_as_they_say_and_are_narrower() {
     }
 }
 
-/// The same budget, once spread evenly over levels that are published by themselves, once as we do it: the mean squared error of no
-/// level is larger. The ratio is that of variances, up to rounding; 2000 releases of 30 cells and more tell them apart where they differ by a tenth.
+/// The same budget, once spread evenly over levels that are published by themselves, once as we do it: the mean squared error of no level is larger.
+///
+/// What a level published by itself errs is the variance of its noise. Ours is the mean of 8 000 squares, whose own deviation is √(5/8000) of it for Laplace noise and less for
+/// others. Above 4.5 of these (11 %) it lies by chance with probability below 1e-5 for each of 14 levels, where it is no larger; one that is larger by a fifth is found with probability 0.99.
 #[test]
 fn totals_err_no_more_than_levels_published_by_themselves() {
     let mut entropy = Entropy::from_os().unwrap();
-    let runs = 2000;
+    let runs = 8000;
     for (sizes, sets, normal) in [
         (vec![5, 6], vec![3, 1, 0], false),
         (vec![5, 6], vec![3, 1, 0], true),
@@ -162,7 +164,7 @@ fn totals_err_no_more_than_levels_published_by_themselves() {
         let truth: Vec<i128> =
             (0..cells as i128).map(|cell| if cell % 3 == 0 { 0 } else { 20 * cell }).collect();
         let nested = firsts(&sizes);
-        let mut squares = vec![(0.0, 0.0); shown.len()];
+        let mut squares = vec![0.0; shown.len()];
         for _ in 0..runs {
             let mut disturbed = |level: &Level, noise: &Noise| -> Vec<i128> {
                 let errors = drawn(noise, level.cells, &mut entropy);
@@ -177,13 +179,15 @@ fn totals_err_no_more_than_levels_published_by_themselves() {
                     found.iter().zip(&exact).map(|(a, b)| ((a - b) as f64).powi(2)).sum::<f64>()
                         / found.len() as f64
                 };
-                squares.0 += square(&level.sums(&whole));
-                squares.1 += square(&disturbed(&level, &apart));
+                *squares += square(&level.sums(&whole));
             }
         }
-        for (set, (ours, theirs)) in shown.iter().zip(&squares) {
+        let theirs = apart.standard_deviation().powi(2);
+        let chance = 4.5 * (if normal { 2.0 } else { 5.0 } / f64::from(runs)).sqrt();
+        for (set, squares) in shown.iter().zip(&squares) {
+            let ours = squares / f64::from(runs);
             println!("{sizes:?} {set:?} normal {normal}: error {:.3} of that apart", (ours / theirs).sqrt());
-            assert!(ours < &(theirs * 1.02), "{sizes:?} {set:?}: {ours} {theirs}");
+            assert!(ours < theirs * (1.0 + chance), "{sizes:?} {set:?}: {ours} {theirs}");
         }
     }
 }

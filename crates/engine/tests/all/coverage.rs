@@ -1,7 +1,7 @@
 //! 95 % intervals of every aggregate hold as often as they say, and so does `max_error`.
 //!
 //! The same tables are answered about again and again on a scratch ledger. `DEMUR_LONG_TESTS` draws 10 000 answers for each, else 1500 are drawn: if an
-//! interval holds with probability 0.95, fewer than 92.8 % of 1500 hold by chance with probability 1e-4 (of 10 000 fewer than 94.2 %);
+//! interval holds with probability 0.95, fewer than 92.2 % of 1500 hold by chance with probability below 1e-6 (of 10 000 fewer than 93.9 %);
 //! one that holds in 90 of 100 cases is caught with probability 0.999. `cargo test -p demur-engine --test all coverage -- --nocapture` prints the shares.
 
 use demur_accounting::Filter;
@@ -74,7 +74,7 @@ fn count() -> u64 {
 
 /// The least share that counts as 95 %, and the largest that is not called wasteful.
 fn limits() -> (f64, f64) {
-    if count() == 10_000 { (0.942, 0.972) } else { (0.928, 0.985) }
+    if count() == 10_000 { (0.939, 0.972) } else { (0.922, 0.985) }
 }
 
 fn ask(sql: &str, epsilon: &str) -> Ask {
