@@ -139,7 +139,7 @@ fn intervals_of_totals_hold_as_often_as_they_say_and_are_narrower() {
 /// The same budget, once spread evenly over levels that are published by themselves, once as we do it: the mean squared error of no level is larger.
 ///
 /// What a level published by itself errs is the variance of its noise. Ours is the mean of 8 000 squares, whose own deviation is √(5/8000) of it for Laplace noise and less for
-/// others. Above 4.5 of these (11 %) it lies by chance with probability below 1e-5 for each of 14 levels, where it is no larger; one that is larger by a fifth is found with probability 0.99.
+/// others. Above 4.5 of these (11 %) it lies by chance with probability below 1e-5 for each of 16 levels, where it is no larger; one that is larger by a fifth is found with probability 0.99.
 #[test]
 fn totals_err_no_more_than_levels_published_by_themselves() {
     let mut entropy = Entropy::from_os().unwrap();
