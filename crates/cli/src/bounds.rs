@@ -10,11 +10,11 @@ use std::io::Write;
 use std::path::Path;
 
 use demur_engine::{Ask, Embedded, Engine, Project, Quote, Table};
-use demur_plan::catalog::{ColumnType, FILE, PrivacyUnit};
-use toml_edit::{DocumentMut, Item};
+use demur_plan::catalog::{ColumnType, PrivacyUnit};
 
 use crate::failure::Failure;
 use crate::place::{self, Place};
+use crate::rewrite::rewrite;
 
 /// The chance that some bound is wider than anybody's value.
 const CHANCE: f64 = 1e-6;
@@ -149,30 +149,18 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Writes bounds into demur.toml, and leaves everything else in it as it is.
+/// Writes bounds into demur.toml.
 fn write_down(project: &Project, open: &Open, [low, high]: [f64; 2]) -> Result<(), Failure> {
-    let path = project.folder.join(FILE);
-    let wrong = |error: &dyn std::fmt::Display| {
-        Failure::new("cli.bounds", format!("`{}` cannot be changed: {error}", path.display()))
-            .hint(format!("write low = {low}, high = {high} for {}.{} yourself", open.table, open.column))
-    };
-    let text = std::fs::read_to_string(&path).map_err(|error| wrong(&error))?;
-    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| wrong(&error))?;
-    let column = ["tables", &open.table, "columns", &open.column]
-        .iter()
-        .try_fold(document.as_item_mut(), |item, name| item.get_mut(name))
-        .and_then(Item::as_table_like_mut)
-        .ok_or_else(|| wrong(&"the column is not where it was"))?;
     let number = |bound: f64| match open.kind {
         ColumnType::Int(_) | ColumnType::UInt(_) => toml_edit::value(bound as i64),
         _ => toml_edit::value(bound),
     };
-    column.insert("low", number(low));
-    column.insert("high", number(high));
-    column.fmt();
-    let draft = path.with_extension("toml.draft");
-    std::fs::write(&draft, document.to_string()).map_err(|error| wrong(&error))?;
-    std::fs::rename(&draft, &path).map_err(|error| wrong(&error))
+    let yourself = format!("low = {low}, high = {high} for {}.{}", open.table, open.column);
+    rewrite(project, &["tables", &open.table, "columns", &open.column], &yourself, |column| {
+        column.insert("low", number(low));
+        column.insert("high", number(high));
+        column.fmt();
+    })
 }
 
 #[cfg(test)]

@@ -10,12 +10,13 @@ use std::io::Write;
 use std::path::Path;
 
 use demur_engine::{Ask, Embedded, Engine, Project, Quote, Table as Answer};
-use demur_plan::catalog::{ColumnType, FILE, PrivacyUnit, Table};
-use toml_edit::{DocumentMut, Item};
+use demur_plan::catalog::{ColumnType, PrivacyUnit, Table};
+use toml_edit::Item;
 
 use crate::bounds::quoted;
 use crate::failure::Failure;
 use crate::place::{self, Place};
+use crate::rewrite::rewrite;
 
 /// The part of all people who may lose something.
 const LEFT_OUT: f64 = 0.05;
@@ -139,37 +140,24 @@ fn least(people: &[f64], deviation: f64) -> Option<u32> {
     LIMITS.iter().enumerate().find(|(cell, _)| beyond(*cell) <= all * LEFT_OUT).map(|(_, limit)| *limit)
 }
 
-/// Writes limits into demur.toml, and leaves everything else in it as it is.
+/// Writes limits into demur.toml.
 fn write_down(project: &Project, table: &str, groups: u32, rows: u32) -> Result<(), Failure> {
-    let path = project.folder.join(FILE);
-    let wrong = |error: &dyn std::fmt::Display| {
-        Failure::new("cli.limits", format!("`{}` cannot be changed: {error}", path.display())).hint(format!(
-            "write max_groups_per_unit = {groups}, max_rows_per_group = {rows} for {table} yourself"
-        ))
-    };
-    let text = std::fs::read_to_string(&path).map_err(|error| wrong(&error))?;
-    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| wrong(&error))?;
-    let written = ["tables", table]
-        .iter()
-        .try_fold(document.as_item_mut(), |item, name| item.get_mut(name))
-        .and_then(Item::as_table_like_mut)
-        .ok_or_else(|| wrong(&"the table is not where it was"))?;
-    for (name, limit) in [("max_groups_per_unit", groups), ("max_rows_per_group", rows)] {
-        match written.get_mut(name).and_then(Item::as_value_mut) {
-            // What is said beside it stays.
-            Some(value) => {
-                let around = value.decor().clone();
-                *value = toml_edit::Value::from(i64::from(limit));
-                *value.decor_mut() = around;
-            }
-            None => {
-                written.insert(name, toml_edit::value(i64::from(limit)));
+    let yourself = format!("max_groups_per_unit = {groups}, max_rows_per_group = {rows} for {table}");
+    rewrite(project, &["tables", table], &yourself, |written| {
+        for (name, limit) in [("max_groups_per_unit", groups), ("max_rows_per_group", rows)] {
+            match written.get_mut(name).and_then(Item::as_value_mut) {
+                // What is said beside it stays.
+                Some(value) => {
+                    let around = value.decor().clone();
+                    *value = toml_edit::Value::from(i64::from(limit));
+                    *value.decor_mut() = around;
+                }
+                None => {
+                    written.insert(name, toml_edit::value(i64::from(limit)));
+                }
             }
         }
-    }
-    let draft = path.with_extension("toml.draft");
-    std::fs::write(&draft, document.to_string()).map_err(|error| wrong(&error))?;
-    std::fs::rename(&draft, &path).map_err(|error| wrong(&error))
+    })
 }
 
 #[cfg(test)]

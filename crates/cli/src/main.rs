@@ -18,6 +18,7 @@ mod picture;
 mod place;
 mod plot;
 mod query;
+mod rewrite;
 mod synth;
 mod table;
 mod words;

@@ -351,12 +351,12 @@ fn wrong(error: demur_core::Error) -> EngineError {
 
 /// An ε that was typed.
 pub(crate) fn epsilon(text: &str) -> Result<Epsilon, EngineError> {
-    let epsilon = Epsilon::new(number(text, "ε")?).map_err(wrong)?;
-    if epsilon == Epsilon::ZERO {
+    let number = number(text, "ε")?;
+    if number == 0.0 {
         let text = "ε = 0 allows no answer at all; ask for a little more";
         return Err(EngineError::new("engine.guarantee", text));
     }
-    Ok(epsilon)
+    Epsilon::new(number).map_err(wrong)
 }
 
 /// A δ that was typed.
