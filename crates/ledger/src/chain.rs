@@ -1,15 +1,16 @@
-//! From a store to a [`Book`]: every hash is checked, and entries since the last checkpoint are read.
+//! From a store to a [`Book`] and the [`Names`] of charges: every hash is checked, and entries since the last checkpoint are read.
 
 use crate::LedgerError;
 use crate::anchor::Memory;
 use crate::book::Book;
 use crate::entry::{Position, Sealed};
+use crate::names::Names;
 use crate::store::Store;
 
-/// The book of a store, if its chain is whole and contains what the anchor remembers.
-pub(crate) fn fold(store: &mut dyn Store, anchor: Option<Memory>) -> Result<Book, LedgerError> {
-    let links = Links::default();
-    let mut chain = Chain { links, start: None, tail: Vec::new(), anchor, held: anchor.is_none() };
+/// The book and the names of a store, if its chain is whole and contains what the anchor remembers.
+pub(crate) fn fold(store: &mut dyn Store, anchor: Option<Memory>) -> Result<(Book, Names), LedgerError> {
+    let (links, names) = Default::default();
+    let mut chain = Chain { links, names, start: None, tail: Vec::new(), anchor, held: anchor.is_none() };
     store.read(0, &mut |sealed| chain.add(sealed))?;
     chain.finish()
 }
@@ -42,6 +43,7 @@ impl Links {
 
 struct Chain {
     links: Links,
+    names: Names,
     /// The first entry or the last checkpoint, and what came after it.
     start: Option<Sealed>,
     tail: Vec<Sealed>,
@@ -52,6 +54,7 @@ struct Chain {
 impl Chain {
     fn add(&mut self, sealed: Sealed) -> Result<(), LedgerError> {
         self.links.add(&sealed)?;
+        self.names.add(&sealed)?;
         self.held |= self.anchor.is_some_and(|anchor| anchor.position == sealed.position);
         if self.start.is_none() || sealed.is_checkpoint() {
             self.start = Some(sealed);
@@ -62,7 +65,7 @@ impl Chain {
         Ok(())
     }
 
-    fn finish(self) -> Result<Book, LedgerError> {
+    fn finish(self) -> Result<(Book, Names), LedgerError> {
         let Some(start) = self.start else {
             let text = "the ledger is empty: its first entry is missing";
             return Err(LedgerError::broken("ledger.chain", text));
@@ -70,7 +73,7 @@ impl Chain {
         let mut book = Book::start(&start)?;
         self.tail.iter().try_for_each(|sealed| book.apply(sealed))?;
         if self.held && self.anchor.is_none_or(|anchor| anchor.ledger == book.ledger()) {
-            return Ok(book);
+            return Ok((book, self.names));
         }
         let remembered = self.anchor.map_or(0, |anchor| anchor.position.sequence);
         Err(rollback(remembered, book.head().sequence + 1))

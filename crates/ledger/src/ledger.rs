@@ -20,6 +20,7 @@ use crate::chain;
 use crate::desk::Desk;
 use crate::entry::{Adopt, BudgetName, Entry, Event, Key, Position};
 use crate::location::Location;
+use crate::names::Names;
 use crate::quotes::Quotes;
 use crate::receipt::{Charged, Receipt};
 use crate::request::{Asked, Request};
@@ -95,8 +96,8 @@ impl Ledger {
         make_folder(location)?;
         location.create(options.patience, options.on_wait.clone())?;
         let mut store = location.open(options.patience, options.on_wait.clone())?;
-        let book = match store.begin()? {
-            None => first_entry(store.as_mut(), &options)?,
+        let (book, names) = match store.begin()? {
+            None => (first_entry(store.as_mut(), &options)?, Names::default()),
             Some(head) => {
                 store.abandon()?;
                 if head.sequence > 0 {
@@ -106,7 +107,7 @@ impl Ledger {
             }
         };
         let anchor = Anchor::create(&path, Memory { ledger: book.ledger(), position: book.head() })?;
-        Ok(Self::start(store, anchor, book, options))
+        Ok(Self::start(store, anchor, (book, names), options))
     }
 
     /// The ledger at this place; its whole chain is verified first.
@@ -124,15 +125,15 @@ impl Ledger {
         memory: Memory,
         options: Options,
     ) -> Result<Self, LedgerError> {
-        let book = chain::fold(store.as_mut(), Some(memory))?;
+        let (book, names) = chain::fold(store.as_mut(), Some(memory))?;
         let memory = Memory { ledger: book.ledger(), position: book.head() };
-        Ok(Self::start(store, Anchor::hold(anchor, memory)?, book, options))
+        Ok(Self::start(store, Anchor::hold(anchor, memory)?, (book, names), options))
     }
 
     /// Where everything stands, without a handle and without writing anything.
     pub fn look(location: &Location) -> Result<Book, LedgerError> {
         let memory = present(location)?;
-        chain::fold(location.open_to_read()?.as_mut(), Some(memory))
+        chain::fold(location.open_to_read()?.as_mut(), Some(memory)).map(|(book, _)| book)
     }
 
     /// The answer that was paid for by this entry, if one is stored.
@@ -158,7 +159,7 @@ impl Ledger {
         }
         let mut store = location.open(options.patience, options.on_wait.clone())?;
         store.begin()?;
-        let mut book = chain::fold(store.as_mut(), None)?;
+        let (mut book, names) = chain::fold(store.as_mut(), None)?;
         // A damaged anchor remembers nothing.
         let memory = Anchor::recall(&path).unwrap_or_default();
         let lost = match memory.map(|memory| chain::fold(store.as_mut(), Some(memory))) {
@@ -169,17 +170,23 @@ impl Ledger {
         // The entry first: what the old anchor knows must not be forgotten before the budgets are closed.
         let event = Adopt { lost, reason: reason.to_owned() };
         let sealed = book.write(Event::Adopt(event), (options.clock)(), &options.software)?;
-        store.append(&[Row { sealed, named: None, answer: None }])?;
+        store.append(&[Row { sealed, answer: None }])?;
         store.commit()?;
         make_folder(location)?;
         let anchor = Anchor::replace(&path, Memory { ledger: book.ledger(), position: book.head() })?;
-        Ok(Self::start(store, anchor, book, options))
+        Ok(Self::start(store, anchor, (book, names), options))
     }
 
-    fn start(store: Box<dyn Store>, anchor: Anchor, book: Book, options: Options) -> Self {
+    fn start(
+        store: Box<dyn Store>,
+        anchor: Anchor,
+        (book, names): (Book, Names),
+        options: Options,
+    ) -> Self {
         let Options { software, clock, checkpoint_every, .. } = options;
         let quotes = Quotes::default();
-        Self { desk: Desk::new(Writer { store, anchor, book, software, clock, checkpoint_every, quotes }) }
+        let writer = Writer { store, anchor, book, names, software, clock, checkpoint_every, quotes };
+        Self { desk: Desk::new(writer) }
     }
 
     /// Charges a request, durably, or refuses it and charges nothing.
@@ -277,7 +284,7 @@ fn first_entry(store: &mut dyn Store, options: &Options) -> Result<Book, LedgerE
     let event = Book::opening(Hash::of(&name));
     let first = Entry { event, software: options.software.clone(), time: (options.clock)() }.seal(None)?;
     let book = Book::start(&first)?;
-    store.append(&[Row { sealed: first, named: None, answer: None }])?;
+    store.append(&[Row { sealed: first, answer: None }])?;
     store.commit()?;
     Ok(book)
 }

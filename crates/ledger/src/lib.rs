@@ -27,6 +27,7 @@ mod folder;
 mod hash;
 mod ledger;
 mod location;
+mod names;
 mod quotes;
 mod receipt;
 mod request;

@@ -6,9 +6,8 @@ mod postgres;
 mod sqlite;
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::entry::{Charge, Position, Sealed};
+use crate::entry::{Position, Sealed};
 use crate::{Hash, LedgerError};
 
 pub use lock::OnWait;
@@ -57,8 +56,8 @@ pub type VisitAnswer<'a> = dyn FnMut(u64, &[u8]) -> Result<(), LedgerError> + 'a
 pub struct Wanted<'a> {
     /// Who asks.
     pub requester: &'a str,
-    /// Their name for the request.
-    pub id: Option<&'a str>,
+    /// The charge that carries their name for the request.
+    pub charge: Option<u64>,
     /// The hash of the request, if an answer to an equal one would do.
     pub request: Option<Hash>,
     /// Whether the answer must have been given to the same requester.
@@ -68,7 +67,7 @@ pub struct Wanted<'a> {
 /// What is known about a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The charge that carries the requester's name for it.
+    /// The charge that was asked for.
     pub charge: Option<Sealed>,
     /// The answer to that charge; without one, the first answer to an equal request.
     pub answer: Option<StoredAnswer>,
@@ -88,17 +87,8 @@ pub struct StoredAnswer {
 pub struct Row {
     /// The entry.
     pub sealed: Sealed,
-    /// A charge that has a name.
-    pub named: Option<Arc<Charge>>,
     /// For a release: the answer.
     pub answer: Option<AnswerRow>,
-}
-
-impl Row {
-    /// Who gave a name to the charge, and the name.
-    pub fn name(&self) -> Option<(&str, &str)> {
-        self.named.as_ref().and_then(|charge| Some((charge.requester.as_str(), charge.id.as_deref()?)))
-    }
 }
 
 /// An answer with what it is found by.

@@ -3,8 +3,7 @@
 //! It takes a batch of work, locks the store, reads what other processes have written meanwhile, decides each piece by the
 //! [`Book`], appends the entries and commits once. Only then does the [`Desk`](crate::desk::Desk) tell anybody.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -12,6 +11,7 @@ use jiff::Timestamp;
 use crate::anchor::{Anchor, Memory};
 use crate::book::Book;
 use crate::entry::{Budget, Charge, Event, Position, Release, Sealed};
+use crate::names::Names;
 use crate::quotes::Quotes;
 use crate::receipt::{Charged, Receipt, Replay};
 use crate::request::{Asked, Request};
@@ -46,6 +46,7 @@ pub(crate) struct Writer {
     pub(crate) store: Box<dyn Store>,
     pub(crate) anchor: Anchor,
     pub(crate) book: Book,
+    pub(crate) names: Names,
     pub(crate) software: String,
     pub(crate) clock: fn() -> Timestamp,
     pub(crate) checkpoint_every: u64,
@@ -101,8 +102,11 @@ impl Writer {
         if head == Some(known) {
             return Ok(());
         }
-        let book = &mut self.book;
-        self.store.read(known.sequence + 1, &mut |sealed| book.apply(&sealed))?;
+        let (book, names) = (&mut self.book, &mut self.names);
+        self.store.read(known.sequence + 1, &mut |sealed| {
+            book.apply(&sealed)?;
+            names.add(&sealed)
+        })?;
         if Some(self.book.head()) == head {
             return Ok(());
         }
@@ -111,7 +115,7 @@ impl Writer {
         Err(LedgerError::broken("ledger.rollback", text))
     }
 
-    /// What is known about each request that has a name or asks about a version of the data.
+    /// What is known about each request whose name was charged or that asks about a version of the data.
     fn look_up(&mut self, work: &[Work]) -> Result<Vec<Found>, LedgerError> {
         let mut found = vec![Found::default(); work.len()];
         let asked = work.iter().enumerate().filter_map(|(place, work)| match work {
@@ -121,21 +125,32 @@ impl Writer {
         });
         let (places, wanted): (Vec<usize>, Vec<Wanted<'_>>) = asked.unzip();
         if !wanted.is_empty() {
-            places.into_iter().zip(self.store.find(&wanted)?).for_each(|(place, known)| found[place] = known);
+            for ((place, wanted), known) in places.into_iter().zip(&wanted).zip(self.store.find(&wanted)?) {
+                if let (Some(sequence), None) = (wanted.charge, &known.charge) {
+                    let text = format!("entry {sequence} is no longer in the ledger");
+                    return Err(LedgerError::broken("ledger.chain", text));
+                }
+                found[place] = known;
+            }
         }
         Ok(found)
     }
 
     fn wanted<'a>(&self, asked: &'a Asked) -> Option<Wanted<'a>> {
         let Asked { request, hash, .. } = asked;
-        let (id, hash) = (request.id.as_deref(), request.data_version.is_some().then_some(*hash));
+        let (charge, hash) = (self.named(request), request.data_version.is_some().then_some(*hash));
         let only_own = self.book.named(&request.budget, Some(&request.requester)).is_some();
-        (id.is_some() || hash.is_some()).then(|| Wanted {
+        (charge.is_some() || hash.is_some()).then(|| Wanted {
             requester: &request.requester,
-            id,
+            charge,
             request: hash,
             only_own,
         })
+    }
+
+    /// The charge that carries a request's name.
+    fn named(&self, request: &Request) -> Option<u64> {
+        request.id.as_deref().and_then(|id| self.names.charge(&request.requester, id))
     }
 
     fn decide(&mut self, work: Work, found: Found, page: &mut Page) -> Result<Done, LedgerError> {
@@ -152,33 +167,29 @@ impl Writer {
     }
 
     fn charge(&mut self, asked: Asked, found: Found, page: &mut Page) -> Result<Charged, LedgerError> {
-        let request = &asked.request;
-        if let Some(sealed) = found.charge {
-            charge_of(&asked, &sealed)?;
+        let now = self.named(&asked.request).and_then(|charge| page.sealed(charge));
+        if let Some(sealed) = found.charge.as_ref().or(now) {
+            charge_of(&asked, sealed)?;
             return match found.answer {
                 Some(answer) => replay(answer, Some(sealed.position.sequence)).map(Charged::Before),
                 None => Err(unanswered(&asked, sealed.position.sequence)),
             };
-        }
-        if let Some((sequence, hash)) = request.id.as_ref().and_then(|id| page.find(&request.requester, id)) {
-            same_request(&asked, &hash, sequence)?;
-            return Err(unanswered(&asked, sequence));
         }
         if let Some(answer) = found.answer {
             return replay(answer, None).map(Charged::Before);
         }
         let (charge, text) = self.book.charge(asked, &mut self.quotes)?;
         let sealed = self.book.write_charge(&charge, text, (self.clock)(), &self.software)?;
-        let (position, charge) = (sealed.position, Arc::new(charge));
-        page.add(Row { sealed, named: charge.id.is_some().then(|| charge.clone()), answer: None });
+        let position = sealed.position;
+        self.names.add_charge(&charge, position.sequence);
+        page.rows.push(Row { sealed, answer: None });
         self.receipt(position, charge, page)
     }
 
     /// The receipt of a charge that nothing was released for, or what was.
     fn resume(&self, asked: &Asked, found: Found, page: &mut Page) -> Result<Charged, LedgerError> {
         let Some(sealed) = found.charge else {
-            let Request { requester, id, .. } = &asked.request;
-            if let Some((sequence, _)) = id.as_ref().and_then(|id| page.find(requester, id)) {
+            if let Some(sequence) = self.named(&asked.request) {
                 return Err(unanswered(asked, sequence));
             }
             let text =
@@ -188,14 +199,14 @@ impl Writer {
         let charge = charge_of(asked, &sealed)?;
         match found.answer {
             Some(answer) => replay(answer, Some(sealed.position.sequence)).map(Charged::Before),
-            None => self.receipt(sealed.position, Arc::new(charge), page),
+            None => self.receipt(sealed.position, charge, page),
         }
     }
 
     fn receipt(
         &self,
         position: Position,
-        charge: Arc<Charge>,
+        charge: Charge,
         page: &mut Page,
     ) -> Result<Charged, LedgerError> {
         let budget = self.book.named(&charge.budget, None);
@@ -231,7 +242,7 @@ impl Writer {
     fn write(&mut self, event: Event, page: &mut Page) -> Result<Position, LedgerError> {
         let sealed = self.book.write(event, (self.clock)(), &self.software)?;
         let position = sealed.position;
-        page.add(Row { sealed, named: None, answer: None });
+        page.rows.push(Row { sealed, answer: None });
         Ok(position)
     }
 }
@@ -240,28 +251,17 @@ impl Writer {
 #[derive(Default)]
 struct Page {
     rows: Vec<Row>,
-    /// Places of named charges by a key of their names; of two names with one key, the first.
-    named: HashMap<u64, usize>,
-    keys: RandomState,
     /// Named charges that are answered.
     answered: HashSet<u64>,
     budgets: Vec<Arc<Budget>>,
 }
 
 impl Page {
-    fn add(&mut self, row: Row) {
-        if let Some(name) = row.name() {
-            self.named.entry(self.keys.hash_one(name)).or_insert(self.rows.len());
-        }
-        self.rows.push(row);
-    }
-
-    /// The charge of this name: its number, and the hash of its request.
-    fn find(&self, requester: &str, id: &str) -> Option<(u64, Hash)> {
-        let name = (requester, id);
-        let first = *self.named.get(&self.keys.hash_one(name))?;
-        let row = self.rows.iter().skip(first).find(|row| row.name() == Some(name))?;
-        Some((row.sealed.position.sequence, row.named.as_ref()?.request))
+    /// The entry of this number, if it is one of these.
+    fn sealed(&self, sequence: u64) -> Option<&Sealed> {
+        let first = self.rows.first()?.sealed.position.sequence;
+        let place = usize::try_from(sequence.checked_sub(first)?).ok()?;
+        self.rows.get(place).map(|row| &row.sealed)
     }
 
     /// A copy of the budget for the receipts of all who pay from it under the same filter.
@@ -282,8 +282,8 @@ impl Page {
 
 /// What is asked before an answer is kept: whether there is one. Only a charge with a name can have several receipts.
 fn paid(receipt: &Receipt) -> Option<Wanted<'_>> {
-    let Charge { requester, id, .. } = receipt.charge();
-    id.as_deref().map(|id| Wanted { requester, id: Some(id), request: None, only_own: true })
+    let (Charge { requester, id, .. }, charge) = (receipt.charge(), receipt.position().sequence);
+    id.is_some().then_some(Wanted { requester, charge: Some(charge), request: None, only_own: true })
 }
 
 /// The charge that a request's name leads to, if it is that of this very request.

@@ -154,12 +154,12 @@ impl Postgres {
 
     fn look_up(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Found>, Fault> {
         let requesters: Vec<&str> = wanted.iter().map(|wanted| wanted.requester).collect();
-        let ids: Vec<Option<&str>> = wanted.iter().map(|wanted| wanted.id).collect();
+        let charges: Vec<Option<i64>> = wanted.iter().map(|wanted| wanted.charge.map(bound)).collect();
         let requests =
             wanted.iter().map(|wanted| wanted.request.as_ref().map(|hash| hash.bytes().as_slice()));
         let requests: Vec<Option<&[u8]>> = requests.collect();
         let only_own: Vec<bool> = wanted.iter().map(|wanted| wanted.only_own).collect();
-        let values: [&(dyn ToSql + Sync); 4] = [&requesters, &ids, &requests, &only_own];
+        let values: [&(dyn ToSql + Sync); 4] = [&requesters, &charges, &requests, &only_own];
         let mut found = vec![Found::default(); wanted.len()];
         for row in self.link.session.ask(|client| client.query(&self.link.find, &values))? {
             let place: i64 = row.try_get(0)?;
@@ -178,9 +178,6 @@ impl Postgres {
         let sequences: Vec<i64> = rows.iter().map(number).collect();
         let hashes: Vec<&[u8]> = rows.iter().map(|row| row.sealed.position.hash.bytes().as_slice()).collect();
         let bodies: Vec<&[u8]> = rows.iter().map(|row| row.sealed.body.as_slice()).collect();
-        let named = rows.iter().filter_map(|row| row.name().map(|name| (name, number(row))));
-        let (names, charges): (Vec<(&str, &str)>, Vec<i64>) = named.unzip();
-        let (askers, ids): (Vec<&str>, Vec<&str>) = names.into_iter().unzip();
         let answered = rows.iter().filter_map(|row| row.answer.as_ref().map(|answer| (answer, number(row))));
         let (answers, releases): (Vec<_>, Vec<i64>) = answered.unzip();
         let paid: Vec<i64> = answers.iter().map(|answer| answer.charge as i64).collect();
@@ -189,19 +186,8 @@ impl Postgres {
             answers.iter().map(|answer| answer.request.as_ref().map(|hash| hash.bytes().as_slice()));
         let requests: Vec<Option<&[u8]>> = requests.collect();
         let contents: Vec<&[u8]> = answers.iter().map(|answer| answer.bytes.as_slice()).collect();
-        let values: [&(dyn ToSql + Sync); 11] = [
-            &sequences,
-            &hashes,
-            &bodies,
-            &askers,
-            &ids,
-            &charges,
-            &paid,
-            &releases,
-            &requesters,
-            &requests,
-            &contents,
-        ];
+        let values: [&(dyn ToSql + Sync); 8] =
+            [&sequences, &hashes, &bodies, &paid, &releases, &requesters, &requests, &contents];
         self.link.session.ask(|client| client.execute(&self.link.append, &values)).map(drop)
     }
 }

@@ -32,8 +32,6 @@ const LONG: i32 = 1000;
 
 const SCHEMA: &str = "
 CREATE TABLE entry (sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL, body BLOB NOT NULL) STRICT;
-CREATE TABLE named (requester TEXT NOT NULL, id TEXT NOT NULL, charge INTEGER NOT NULL,
-                    PRIMARY KEY (requester, id)) STRICT, WITHOUT ROWID;
 CREATE TABLE answer (charge INTEGER PRIMARY KEY, release INTEGER NOT NULL, requester TEXT NOT NULL,
                      request BLOB, body BLOB NOT NULL) STRICT;
 CREATE INDEX answer_by_request ON answer (request, charge) WHERE request IS NOT NULL;
@@ -170,24 +168,20 @@ impl Sqlite {
     }
 
     fn look_up(&self, wanted: &[Wanted<'_>]) -> rusqlite::Result<Vec<Found>> {
-        const NAMED: &str =
-            "SELECT e.sequence, e.hash, e.body FROM named n JOIN entry e ON e.sequence = n.charge
-                             WHERE n.requester = ?1 AND n.id = ?2";
+        const CHARGE: &str = "SELECT sequence, hash, body FROM entry WHERE sequence = ?1";
         const PAID: &str = "SELECT e.sequence, e.hash, e.body, a.body FROM answer a
                             JOIN entry e ON e.sequence = a.release WHERE a.charge = ?1";
         const EQUAL: &str = "SELECT e.sequence, e.hash, e.body, a.body FROM answer a
                              JOIN entry e ON e.sequence = a.release
                              WHERE a.request = ?1 AND (a.requester = ?2 OR NOT ?3) ORDER BY a.charge LIMIT 1";
-        let mut named = self.connection.prepare_cached(NAMED)?;
+        let mut charges = self.connection.prepare_cached(CHARGE)?;
         let mut paid = self.connection.prepare_cached(PAID)?;
         let mut equal = self.connection.prepare_cached(EQUAL)?;
         let stored = |row: &rusqlite::Row<'_>| Ok(StoredAnswer { release: sealed(row)?, bytes: row.get(3)? });
-        let look_up = |Wanted { requester, id, request, only_own }: &Wanted<'_>| {
-            if let Some(id) = id
-                && let Some(charge) = named.query_row(params![requester, id], sealed).optional()?
-            {
-                let answer = paid.query_row([charge.position.sequence as i64], stored).optional()?;
-                return Ok(Found { charge: Some(charge), answer });
+        let look_up = |Wanted { requester, charge, request, only_own }: &Wanted<'_>| {
+            if let Some(charge) = charge.map(|charge| charge as i64) {
+                let answer = paid.query_row([charge], stored).optional()?;
+                return Ok(Found { charge: charges.query_row([charge], sealed).optional()?, answer });
             }
             let Some(request) = request else { return Ok(Found::default()) };
             let answer = equal.query_row(params![request.bytes(), requester, only_own], stored).optional()?;
@@ -198,14 +192,10 @@ impl Sqlite {
 
     fn insert(&self, rows: &[Row]) -> rusqlite::Result<()> {
         let mut entry = self.connection.prepare_cached("INSERT INTO entry VALUES (?1, ?2, ?3)")?;
-        let mut named = self.connection.prepare_cached("INSERT INTO named VALUES (?1, ?2, ?3)")?;
         let mut answer = self.connection.prepare_cached("INSERT INTO answer VALUES (?1, ?2, ?3, ?4, ?5)")?;
         for row in rows {
             let sequence = row.sealed.position.sequence as i64;
             entry.execute(params![sequence, row.sealed.position.hash.bytes(), row.sealed.body])?;
-            if let Some((requester, id)) = row.name() {
-                named.execute(params![requester, id, sequence])?;
-            }
             if let Some(AnswerRow { charge, requester, request, bytes }) = &row.answer {
                 let request = request.as_ref().map(Hash::bytes);
                 answer.execute(params![*charge as i64, sequence, requester, request, bytes])?;

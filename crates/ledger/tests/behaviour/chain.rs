@@ -249,6 +249,7 @@ fn a_book_from_a_checkpoint_equals_the_whole_count(place: &Place) {
     for name in [BudgetName::whole("visits"), BudgetName::part("visits", "alice")] {
         ledger.create_budget(name, "visits", "user_id", pure("10"), "").unwrap();
     }
+    let behind = place.open();
     let mut checkpoints = 0;
     for n in 0..8 {
         for m in 0..10 {
@@ -262,8 +263,11 @@ fn a_book_from_a_checkpoint_equals_the_whole_count(place: &Place) {
         checkpoints = place.entries().iter().filter(|(_, entry)| is_checkpoint(entry)).count();
     }
     assert_eq!(checkpoints, 6);
-    assert_eq!(replayed(&ledger, request("0.01").id("0.0")).1, b"1");
-    drop(ledger);
+    // Names are found across checkpoints, by who wrote them, who was there and who comes anew.
+    for ledger in [ledger, behind, place.open()] {
+        assert_eq!(replayed(&ledger, request("0.01").id("0.0")).1, b"1");
+        assert_eq!(replayed(&ledger, request("0.01").id("7.9")).1, b"1");
+    }
     place.flip(1, "body", 3);
     assert_eq!(place.refusal(), "ledger.chain", "what lies before a checkpoint is verified too");
 }

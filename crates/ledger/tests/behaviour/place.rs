@@ -121,7 +121,7 @@ impl Place {
 
     /// Takes all entries from this one on away.
     pub(crate) fn cut(&self, sequence: u64) {
-        for (table, column) in [("entry", "sequence"), ("named", "charge"), ("answer", "release")] {
+        for (table, column) in [("entry", "sequence"), ("answer", "release")] {
             self.sql(&format!("DELETE FROM {{{table}}} WHERE {column} >= {sequence}"));
         }
     }

@@ -17,8 +17,6 @@ const TABLES: i32 = 1;
 const SCHEMA: &str = r#"
 CREATE TABLE demur.mark (version integer NOT NULL);
 CREATE TABLE demur.entry (sequence bigint PRIMARY KEY, hash bytea NOT NULL, body bytea NOT NULL);
-CREATE TABLE demur.named (requester text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL, charge bigint NOT NULL,
-                          PRIMARY KEY (requester, id));
 CREATE TABLE demur.answer (charge bigint PRIMARY KEY, release bigint NOT NULL, requester text COLLATE "C" NOT NULL,
                            request bytea, body bytea NOT NULL);
 CREATE INDEX answer_by_request ON demur.answer (request, charge) WHERE request IS NOT NULL;
@@ -43,23 +41,21 @@ const ANSWERS: &str =
 
 const FIND: &str = "
 SELECT w.place, c.sequence, c.hash, c.body, r.sequence, r.hash, r.body, a.body
-FROM unnest($1::text[], $2::text[], $3::bytea[], $4::boolean[])
-     WITH ORDINALITY AS w(requester, id, request, only_own, place)
-LEFT JOIN demur.named n ON n.requester = w.requester AND n.id = w.id
-LEFT JOIN demur.entry c ON c.sequence = n.charge
+FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::boolean[])
+     WITH ORDINALITY AS w(requester, charge, request, only_own, place)
+LEFT JOIN demur.entry c ON c.sequence = w.charge
 LEFT JOIN LATERAL (
-    SELECT release, body FROM demur.answer WHERE charge = n.charge
+    SELECT release, body FROM demur.answer WHERE charge = w.charge
     UNION ALL
     (SELECT release, body FROM demur.answer
-     WHERE n.charge IS NULL AND request = w.request AND (requester = w.requester OR NOT w.only_own)
+     WHERE w.charge IS NULL AND request = w.request AND (requester = w.requester OR NOT w.only_own)
      ORDER BY charge LIMIT 1)
 ) a ON true
 LEFT JOIN demur.entry r ON r.sequence = a.release";
 
 const APPEND: &str = "
-WITH entries AS (INSERT INTO demur.entry SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])),
-     names AS (INSERT INTO demur.named SELECT * FROM unnest($4::text[], $5::text[], $6::bigint[]))
-INSERT INTO demur.answer SELECT * FROM unnest($7::bigint[], $8::bigint[], $9::text[], $10::bytea[], $11::bytea[])";
+WITH entries AS (INSERT INTO demur.entry SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[]))
+INSERT INTO demur.answer SELECT * FROM unnest($4::bigint[], $5::bigint[], $6::text[], $7::bytea[], $8::bytea[])";
 
 /// A session with what is asked again and again.
 #[derive(Clone)]
