@@ -177,12 +177,7 @@ impl Ledger {
         Ok(Self::start(store, anchor, (book, names), options))
     }
 
-    fn start(
-        store: Box<dyn Store>,
-        anchor: Anchor,
-        (book, names): (Book, Names),
-        options: Options,
-    ) -> Self {
+    fn start(store: Box<dyn Store>, anchor: Anchor, (book, names): (Book, Names), options: Options) -> Self {
         let Options { software, clock, checkpoint_every, .. } = options;
         let quotes = Quotes::default();
         let writer = Writer { store, anchor, book, names, software, clock, checkpoint_every, quotes };

@@ -203,12 +203,7 @@ impl Writer {
         }
     }
 
-    fn receipt(
-        &self,
-        position: Position,
-        charge: Charge,
-        page: &mut Page,
-    ) -> Result<Charged, LedgerError> {
+    fn receipt(&self, position: Position, charge: Charge, page: &mut Page) -> Result<Charged, LedgerError> {
         let budget = self.book.named(&charge.budget, None);
         let budget = budget.ok_or_else(|| LedgerError::ours("a budget was lost while it was charged"))?;
         Ok(Charged::Now(Receipt::new(self.book.ledger(), position, charge, page.budget(budget))))

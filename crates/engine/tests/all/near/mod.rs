@@ -1,6 +1,7 @@
 //! What tests of neighbouring tables share: dice, and how near two tallies are.
 
 mod dice;
+mod levels;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,12 @@ use demur_core::Adjacency;
 use demur_plan::Bounded;
 use demur_tally::Tally;
 pub(crate) use dice::Dice;
+use levels::levels_are_near;
+
+/// How many random questions are asked: `DEMUR_CASES` says, or the test.
+pub(crate) fn cases(usually: u64) -> u64 {
+    std::env::var("DEMUR_CASES").ok().and_then(|many| many.parse().ok()).unwrap_or(usually)
+}
 
 /// Numbers of a group, by its key.
 pub(crate) type Groups = BTreeMap<String, (u64, Vec<Vec<i128>>)>;
@@ -30,8 +37,9 @@ pub(crate) fn groups(tally: &Tally) -> Groups {
     groups
 }
 
-/// Checks that two tallies are as near as the plan says.
+/// Checks that two tallies, and all totals of theirs, are as near as the plan says.
 pub(crate) fn near(bounded: &Bounded, here: &Tally, there: &Tally, told: &str) {
+    levels_are_near(bounded, [here, there], told);
     let (here, there) = (groups(here), groups(there));
     let nothing = (0, vec![vec![0]; bounded.spec.measures.len()]);
     let keys: BTreeSet<_> = here.keys().chain(there.keys()).collect();

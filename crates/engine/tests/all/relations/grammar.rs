@@ -1,8 +1,50 @@
-//! Random questions about several tables.
+//! Random catalogs of several tables, and random questions about them.
 
 use crate::near::Dice;
+use datafusion::common::ScalarValue;
 
-pub(crate) const CATALOG: &str = r#"
+/// How six tables are declared: visits and orders of patients, lines of orders, parts of lines, readings that are nobody's, public places.
+pub(crate) struct Schema {
+    /// The type of what names a person.
+    people: &'static str,
+    /// The type of what names an order or a line.
+    keys: &'static str,
+    /// Groups of a person, and rows in each, by table.
+    limits: [(u64, u64); 4],
+    /// What is said about regions of visits.
+    regions: &'static str,
+}
+
+impl Schema {
+    pub(crate) fn random(dice: &mut Dice) -> Self {
+        let limits = [(); 4].map(|()| (1 + dice.below(3), 1 + dice.below(3)));
+        Self { limits, ..Self::without_limits(dice) }
+    }
+
+    /// Nobody has as many rows as count.
+    pub(crate) fn without_limits(dice: &mut Dice) -> Self {
+        let mut kind = || dice.pick(&["int64", "int64", "string"]);
+        let (people, keys) = (kind(), kind());
+        let regions = dice.pick(&["", "", r#", values = ["a", "b", "nowhere"]"#]);
+        Self { people, keys, limits: [(3, 1_000_000); 4], regions }
+    }
+
+    /// What a person is called in rows.
+    pub(crate) fn person(&self, number: Option<i64>) -> String {
+        match self.people {
+            "int64" => ScalarValue::Int64(number),
+            _ => ScalarValue::Utf8View(number.map(|number| format!("k{number}"))),
+        }
+        .to_string()
+    }
+
+    /// As `demur.toml` says it.
+    pub(crate) fn text(&self) -> String {
+        let Self { people, keys, limits, regions } = self;
+        let [visits, orders, lines, parts] = limits
+            .map(|(groups, rows)| format!("max_groups_per_unit = {groups}\nmax_rows_per_group = {rows}"));
+        format!(
+            r#"
 [budget]
 name = "t"
 
@@ -10,35 +52,41 @@ name = "t"
 files = "visits.parquet"
 unit = "id"
 people = "patients"
-max_groups_per_unit = 2
-max_rows_per_group = 3
-columns = { id = { type = "int64" }, region = { type = "string" }, x = { type = "int64", low = -10, high = 100 }, y = { type = "float64", low = -5, high = 50.5 } }
+{visits}
+columns = {{ id = {{ type = "{people}" }}, region = {{ type = "string"{regions} }}, x = {{ type = "int64", low = -10, high = 100 }}, y = {{ type = "float64", low = -5, high = 50.5 }} }}
 
 [tables.orders]
 files = "orders.parquet"
 unit = "who"
 people = "patients"
-max_groups_per_unit = 2
-max_rows_per_group = 2
-columns = { number = { type = "int64" }, who = { type = "int64" }, region = { type = "string" }, x = { type = "int64", low = 0, high = 9 }, y = { type = "float64", low = 0, high = 1 } }
+{orders}
+columns = {{ number = {{ type = "{keys}" }}, who = {{ type = "{people}" }}, region = {{ type = "string" }}, x = {{ type = "int64", low = 0, high = 9 }}, y = {{ type = "float64", low = 0, high = 1 }} }}
 
 [tables.lines]
 files = "lines.parquet"
-unit = { column = "of", table = "orders", key = "number" }
-max_groups_per_unit = 3
-max_rows_per_group = 2
-columns = { of = { type = "int64" }, region = { type = "string" }, x = { type = "int64", low = 0, high = 9 }, y = { type = "float64", low = -1, high = 1 } }
+unit = {{ column = "of", table = "orders", key = "number" }}
+{lines}
+columns = {{ of = {{ type = "{keys}" }}, serial = {{ type = "{keys}" }}, region = {{ type = "string" }}, x = {{ type = "int64", low = 0, high = 9 }}, y = {{ type = "float64", low = -1, high = 1 }} }}
+
+[tables.parts]
+files = "parts.parquet"
+unit = {{ column = "line", table = "lines", key = "serial" }}
+{parts}
+columns = {{ line = {{ type = "{keys}" }}, region = {{ type = "string" }}, x = {{ type = "int64", low = 0, high = 9 }}, y = {{ type = "float64", low = -1, high = 1 }} }}
 
 [tables.readings]
 files = "readings.parquet"
 unit = "row"
-columns = { region = { type = "string" }, x = { type = "int64", low = 0, high = 9 }, y = { type = "float64", low = -1, high = 1 } }
+columns = {{ region = {{ type = "string" }}, x = {{ type = "int64", low = 0, high = 9 }}, y = {{ type = "float64", low = -1, high = 1 }} }}
 
 [tables.places]
 files = "places.parquet"
 public = true
-columns = { name = { type = "string" }, continent = { type = "string", values = ["north", "south"] }, weight = { type = "float64", low = 0, high = 10 } }
-"#;
+columns = {{ name = {{ type = "string" }}, continent = {{ type = "string", values = ["north", "south"] }}, weight = {{ type = "float64", low = 0, high = 10 }} }}
+"#
+        )
+    }
+}
 
 /// Rows with the columns id, region, x, y; mostly of persons, and mostly in ways that are allowed.
 pub(crate) fn relation(dice: &mut Dice, depth: u32) -> String {
@@ -50,6 +98,7 @@ pub(crate) fn relation(dice: &mut Dice, depth: u32) -> String {
                 "SELECT o.who AS id, l.region, l.x, o.y FROM lines l JOIN orders o ON l.of = o.number",
                 "SELECT o.who AS id, l.region, o.x, l.y FROM orders o, lines l WHERE l.of = o.number AND l.x > 0",
                 "SELECT a.who AS id, b.region, a.x, b.y FROM orders a LEFT JOIN lines b ON a.number = b.of",
+                "SELECT o.who AS id, p.region, p.x, o.y FROM parts p JOIN lines l ON p.line = l.serial JOIN orders o ON l.of = o.number",
             ])
             .to_owned();
     }
@@ -153,9 +202,10 @@ pub(crate) fn readings(dice: &mut Dice) -> String {
 }
 
 pub(crate) fn query(dice: &mut Dice) -> String {
-    let rows = match dice.below(6) {
+    let rows = match dice.below(7) {
         0 => readings(dice),
         1 => "SELECT region, x, y FROM lines".to_owned(),
+        2 => "SELECT region, x, y FROM parts".to_owned(),
         _ => {
             let depth = 1 + dice.below(2) as u32;
             relation(dice, depth)
@@ -164,17 +214,35 @@ pub(crate) fn query(dice: &mut Dice) -> String {
     let aggregate = |dice: &mut Dice| {
         dice.pick(&[
             "COUNT(*)",
+            "COUNT(*)",
             "COUNT(x)",
             "COUNT(DISTINCT x)",
+            "APPROX_COUNT_DISTINCT(region)",
+            "COUNT_IF(x > 0)",
             "SUM(x, contribution_bounds_per_row => (-4, 20))",
-            "SUM(y, contribution_bounds_per_row => (-4, 20))",
+            "SUM(y, contribution_bounds_per_row => (-4, 20)) FILTER (WHERE x > 0 OR y < 1)",
             "SUM(y, contribution_bounds_per_group => (-30, 9.5))",
             "AVG(y, contribution_bounds_per_row => (0, 12.5))",
             "MEDIAN(x, contribution_bounds_per_row => (0, 100))",
+            "MAX(y, contribution_bounds_per_row => (0, 40))",
+            "VAR_POP(x, contribution_bounds_per_row => (-2, 9.5))",
+            "CORR(x, y, contribution_bounds_per_row => (-3, 12))",
+            "CLIPPED(x, contribution_bounds_per_row => (-4, 20))",
         ])
     };
     let aggregates: Vec<_> =
         (0..1 + dice.below(2)).map(|index| format!("{} AS a{index}", aggregate(dice))).collect();
-    let keys = dice.pick(&["", " GROUP BY region", " GROUP BY region", " GROUP BY x"]);
-    format!("SELECT {} FROM ({rows}) AS rows_of_it{keys}", aggregates.join(", "))
+    let aggregates = aggregates.join(", ");
+    let keys = dice.pick(&[
+        "",
+        " GROUP BY region",
+        " GROUP BY region",
+        " GROUP BY x",
+        " GROUP BY ROLLUP(region, CASE WHEN x > 0 THEN 'more' ELSE 'less' END)",
+        " GROUP BY CUBE(region, CASE WHEN y > 0 THEN 'more' ELSE 'less' END)",
+    ]);
+    match dice.below(3) {
+        0 => format!("WITH rows_of_it AS ({rows}) SELECT {aggregates} FROM rows_of_it{keys}"),
+        _ => format!("SELECT {aggregates} FROM ({rows}) AS rows_of_it{keys}"),
+    }
 }
