@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::place::{self, Place};
 use crate::query;
 use crate::query::waiting;
+use crate::words;
 
 /// Of columns with many codes the most frequent ones are shown.
 const MOST_BARS: usize = 40;
@@ -109,7 +110,10 @@ fn facts(page: &mut String, synthetic: &Synthetic, certificate: &Certificate) {
         ("rows, about", format!("{:.0}", synthetic.model.rows())),
         ("columns", header.columns.len().to_string()),
         ("numbers in the model", synthetic.model.cells().to_string()),
-        ("cost of the model", format!("ε = {}, δ = {}", header.cost.0, header.cost.1)),
+        (
+            "cost of the model",
+            format!("ε = {}, δ = {}", words::up(header.cost.0, 4), words::up(header.cost.1, 4)),
+        ),
         ("whose data is hidden", unit),
         ("rows of one unit, at most", header.rows_per_unit.to_string()),
         (
@@ -219,13 +223,14 @@ fn bars(page: &mut String, synthetic: &Synthetic, place: usize) -> Result<(), Fa
     }
     let _ = writeln!(page, "<section><h3>{}</h3>", escaped(&column.name));
     for code in shown {
-        let share = shares[code];
+        let (share, label) = (shares[code], column.label(code));
+        let label = if label.is_empty() { "(empty)" } else { label.as_str() };
         let _ = writeln!(
             page,
             "<div class=bar><span title=\"{label}\">{label}</span><i style=\"width: {:.1}%\"></i><span>{:.2} %</span></div>",
             100.0 * share / most,
             100.0 * share,
-            label = escaped(&column.label(code)),
+            label = escaped(label),
         );
     }
     if shares.len() > MOST_BARS {
