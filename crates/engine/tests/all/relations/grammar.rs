@@ -178,7 +178,11 @@ pub(crate) fn relation(dice: &mut Dice, depth: u32) -> String {
         14 => {
             format!("SELECT * FROM ({inner}) AS s WHERE region IN (SELECT name FROM places WHERE weight > 1)")
         }
-        _ => format!("SELECT id, region, x + 1 AS x, y / x AS y FROM ({inner}) AS s"),
+        _ => {
+            // Another column under the unit's name is not the unit.
+            let id = dice.pick(&["id", "x", "region"]);
+            format!("SELECT {id} AS id, region, x + 1 AS x, y / x AS y FROM ({inner}) AS s")
+        }
     }
 }
 
