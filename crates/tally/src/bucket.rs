@@ -79,7 +79,24 @@ impl Bucket {
         }
     }
 
-    /// Chooses the groups of each unit; the first `common` bits are the same in all units, the first `rows` items are rows.
+    /// Chooses the groups of each unit of so many rows; the first `common` bits are the same in all units.
+    pub(crate) fn choose_of_rows(
+        &mut self,
+        rows: usize,
+        row: impl Fn(usize) -> Item,
+        (names, common): (Names, u32),
+        context: &Context,
+        chosen: &mut Chosen,
+    ) -> Result<(), TallyError> {
+        if rows <= FEW && self.few.choose((rows, rows), &row, (names, common), context, chosen) {
+            return Ok(());
+        }
+        self.items.clear();
+        self.items.extend((0..rows).map(row));
+        self.choose_by_bytes(rows, names, context, chosen)
+    }
+
+    /// The same for all items, of which the first `rows` are rows.
     pub(crate) fn choose(
         &mut self,
         rows: usize,
@@ -87,9 +104,12 @@ impl Bucket {
         context: &Context,
         chosen: &mut Chosen,
     ) -> Result<(), TallyError> {
-        let few =
-            self.items.len() <= FEW && self.few.choose(&self.items, rows, (names, common), context, chosen);
-        if few { Ok(()) } else { self.choose_by_bytes(rows, names, context, chosen) }
+        let count = self.items.len();
+        let item = |place: usize| self.items[place];
+        if count <= FEW && self.few.choose((count, rows), item, (names, common), context, chosen) {
+            return Ok(());
+        }
+        self.choose_by_bytes(rows, names, context, chosen)
     }
 
     /// Chooses where ranks may be equal, or items many.
@@ -170,13 +190,13 @@ impl Few {
     #[inline]
     fn choose(
         &mut self,
-        items: &[Item],
-        rows: usize,
+        (count, rows): (usize, usize),
+        item: impl Fn(usize) -> Item,
         (names, common): (Names, u32),
         context: &Context,
         chosen: &mut Chosen,
     ) -> bool {
-        self.sort(items, (names, common), context);
+        self.sort(count, &item, (names, common), context);
         let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
         let before = chosen.entries.len() as u32;
         let [mut units, mut entries] = [0; 2];
@@ -184,9 +204,9 @@ impl Few {
         let mut last = Item::default();
         let mut last_key = !self.order[0];
         let mut sums = Sums::default();
-        for &key in &self.order[..items.len()] {
+        for &key in &self.order[..count] {
             let place = key as usize % FEW;
-            let item = items[place];
+            let item = item(place);
             let differ = (key ^ last_key) >> PLACE;
             let new_unit = (item.unit != last.unit) | (units == 0);
             let new_group = (item.group != last.group) | new_unit;
@@ -208,7 +228,7 @@ impl Few {
             chosen.entries.extend_from_slice(&self.entries[..entries]);
             if chosen.by_parts {
                 chosen.of_rows.extend_from_slice(&self.entry_of[..rows]);
-                chosen.of_earlier.extend_from_slice(&self.entry_of[rows..items.len()]);
+                chosen.of_earlier.extend_from_slice(&self.entry_of[rows..count]);
             }
         }
         open == 0
@@ -216,16 +236,23 @@ impl Few {
 
     /// Puts the keys of the items in order by comparing all pairs.
     #[inline]
-    fn sort(&mut self, items: &[Item], (names, common): (Names, u32), context: &Context) {
-        for ((place, key), item) in self.keys.iter_mut().enumerate().zip(items) {
-            let unit = item.unit.unbounded_shl(common) >> (32 + RANK + PLACE);
-            let rank = context.rank(names.hash(item.unit), item.group) >> (64 - RANK);
+    fn sort(
+        &mut self,
+        count: usize,
+        item: impl Fn(usize) -> Item,
+        (names, common): (Names, u32),
+        context: &Context,
+    ) {
+        for (place, key) in self.keys[..count].iter_mut().enumerate() {
+            let Item { unit, group, .. } = item(place);
+            let rank = context.rank(names.hash(unit), group) >> (64 - RANK);
+            let unit = unit.unbounded_shl(common) >> (32 + RANK + PLACE);
             *key = (unit << (RANK + PLACE) | rank << PLACE) as u32 | place as u32;
         }
         // Four at a time, where the last are no items.
-        let compared = items.len().next_multiple_of(4);
-        self.keys[items.len()..compared].fill(u32::MAX);
-        for &key in &self.keys[..items.len()] {
+        let compared = count.next_multiple_of(4);
+        self.keys[count..compared].fill(u32::MAX);
+        for &key in &self.keys[..count] {
             let smaller: u32 = self.keys[..compared].iter().map(|&other| u32::from(other < key)).sum();
             self.order[smaller as usize % FEW] = key;
         }
@@ -309,7 +336,8 @@ mod tests {
             let rows = items.len() / 2;
             with_context(&hashes, most, |context| {
                 let mut chosen = by_parts();
-                let told = Bucket::new().few.choose(&items, rows, (NAMES, common), context, &mut chosen);
+                let item = |place: usize| items[place];
+                let told = Bucket::new().few.choose((items.len(), rows), item, (NAMES, common), context, &mut chosen);
                 let expected = if told { obvious(&items, rows, context) } else { by_parts() };
                 prop_assert_eq!(chosen, expected);
                 prop_assert!(told || near > 5 || mask != u64::MAX || items.len() < 2);

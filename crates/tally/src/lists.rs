@@ -30,6 +30,13 @@ impl<T: Copy> Lists<T> {
         self.ends.push(self.items.len());
     }
 
+    /// Appends a list that lies somewhere.
+    #[inline]
+    pub(crate) fn push_slice(&mut self, list: &[T]) {
+        self.items.extend_from_slice(list);
+        self.ends.push(self.items.len());
+    }
+
     /// Appends several lists, given where each of them ends.
     #[inline]
     pub(crate) fn append(&mut self, items: &[T], ends: &[u32]) {

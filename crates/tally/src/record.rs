@@ -211,6 +211,12 @@ impl<H: Head> Rows<H> {
         self.heads.len()
     }
 
+    /// Whether there is no room for another row.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.heads.len() == self.heads.capacity()
+    }
+
     /// Appends the tail of the row with this place in the columns.
     pub(crate) fn push_tail(&mut self, row: usize, sources: &[Vec<i64>], packing: &Packing) {
         for (place, source) in packing.places.iter().zip(sources) {

@@ -3,6 +3,7 @@
 //! The rows for one shelf gather in a block, and leave when it is full. A batch goes with slim heads if all of its rows can.
 
 use arrow::array::{Array, ArrayRef};
+use arrow::buffer::NullBuffer;
 
 use crate::column::{Kind, each_bytes, kind, nulls, plain, words_into};
 use crate::error::TallyError;
@@ -46,9 +47,10 @@ struct Desk {
 /// The units of a batch.
 #[derive(Default)]
 struct Batch {
-    /// The hash of each row's unit, and its shelf.
+    /// The hash of each row's unit.
     units: Vec<u64>,
-    shelves: Vec<u16>,
+    /// Which of them are not NULL, if some are.
+    valid: Option<NullBuffer>,
     /// Its bytes, where units are strings.
     strings: Lists<u8>,
     /// Whether all units may have short names.
@@ -107,26 +109,53 @@ impl<H: Waits> Blocks<H> {
         shared: &Shared,
         desk: &mut Desk,
     ) -> Result<(), TallyError> {
-        let (packing, full) = (&shared.layout.packing, shared.pace.block);
-        let has_strings = batch.strings.len() > 0;
-        let rows = batch.units.iter().zip(&batch.shelves).zip(reader.groups.iter().zip(&batch.values));
-        for (row, ((&unit, &shelf), (&group, &value))) in rows.enumerate() {
-            let shelf = usize::from(shelf);
+        let plain = batch.valid.is_none() && batch.strings.len() == 0 && shared.layout.packing.tail == 0;
+        match plain {
+            true => self.add_rows::<true>(batch, reader, shared, desk),
+            false => self.add_rows::<false>(batch, reader, shared, desk),
+        }
+    }
+
+    /// Rows are plain if they are nothing but heads, and none of their units is NULL.
+    fn add_rows<const PLAIN: bool>(
+        &mut self,
+        batch: &Batch,
+        reader: &Reader,
+        shared: &Shared,
+        desk: &mut Desk,
+    ) -> Result<(), TallyError> {
+        let packing = &shared.layout.packing;
+        let rows = batch.units.iter().zip(reader.groups.iter().zip(&batch.values));
+        for (row, (&unit, (&group, &value))) in rows.enumerate() {
+            let shelf = match &batch.valid {
+                Some(valid) if !PLAIN && valid.is_null(row) => SHELVES,
+                _ => shelf_of(unit),
+            };
+            if self.rows[shelf].is_full() {
+                self.make_room(shelf, shared, desk)?;
+            }
             let block = &mut self.rows[shelf];
             block.heads.push(H::new(unit, group, value, packing));
-            if packing.tail > 0 {
+            if !PLAIN {
                 block.push_tail(row, &reader.sources, packing);
+                if batch.strings.len() > 0 {
+                    self.strings[shelf].bytes.push_slice(batch.strings.get(row));
+                    self.strings[shelf].hashes.push(unit);
+                }
             }
-            let length = block.len();
-            if has_strings {
-                let named = &mut self.strings[shelf];
-                named.bytes.push(batch.strings.get(row).iter().copied());
-                named.hashes.push(unit);
-            }
-            if length >= full {
+        }
+        Ok(())
+    }
+
+    /// Lets a block grow, or begins a new one; shelves that get few rows are left with the little room they made.
+    #[cold]
+    fn make_room(&mut self, shelf: usize, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
+        let (packing, most) = (&shared.layout.packing, shared.pace.block);
+        match self.rows[shelf].len() {
+            rows if rows < most => self.rows[shelf].heads.reserve_exact(rows.max(4).min(most - rows)),
+            _ => {
                 self.flush(shelf, shared, desk)?;
-                // Shelves that get few rows are left with the little room they made.
-                self.rows[shelf] = Rows::with_capacity(full, packing);
+                self.rows[shelf] = Rows::with_capacity(most, packing);
             }
         }
         Ok(())
@@ -178,13 +207,9 @@ impl Batch {
             }
             _ => self.read_strings(units, shared)?,
         }
-        self.shelves.clear();
-        self.shelves.extend(self.units.iter().map(|&unit| shelf_of(unit) as u16));
-        if let Some(valid) = nulls(units) {
-            for row in (0..units.len()).filter(|&row| valid.is_null(row)) {
-                self.shelves[row] = SHELVES as u16;
-                self.units[row] = NULL;
-            }
+        self.valid = nulls(units);
+        if let Some(valid) = &self.valid {
+            (0..units.len()).filter(|&row| valid.is_null(row)).for_each(|row| self.units[row] = NULL);
         }
         Ok(())
     }
@@ -195,7 +220,7 @@ impl Batch {
         hashes.resize(units.len(), NULL);
         each_bytes(units, |row, bytes| {
             (strings.len()..row).for_each(|_| strings.push([]));
-            strings.push(bytes.iter().copied());
+            strings.push_slice(bytes);
             hashes[row] = shared.secret.bytes(bytes);
             Ok(())
         })?;

@@ -120,24 +120,29 @@ impl<H: Head, N: Number> Settler<H, N> {
         let [mut first, mut start] = [0; 2];
         for bucket in 0..1 << bits {
             let end = self.ends[bucket] as usize;
-            self.bucket.items.clear();
-            self.bucket.items.extend(self.rows.heads[start..end].iter().map(|head| Item {
-                unit: head.unit(names),
-                group: head.group(packing),
-                sums: packing.sums(head.value(packing)),
-            }));
-            while let Some(unit) = archive.unit().filter(|&unit| bucket_of(unit) == bucket) {
-                let known = self.earlier.groups.len();
-                archive.take(&mut self.earlier);
-                let earlier = &self.earlier;
-                self.bucket.items.extend((known..earlier.groups.len()).map(|entry| Item {
-                    unit,
-                    group: earlier.groups[entry],
-                    sums: earlier.sums(entry, context.layout),
-                }));
-            }
-            if !self.bucket.items.is_empty() {
-                self.bucket.choose(end - start, (names, common + bits), context, &mut self.chosen)?;
+            let heads = &self.rows.heads[start..end];
+            let row = |place: usize| Item {
+                unit: heads[place].unit(names),
+                group: heads[place].group(packing),
+                sums: packing.sums(heads[place].value(packing)),
+            };
+            let place = (names, common + bits);
+            if archive.unit().is_some_and(|unit| bucket_of(unit) == bucket) {
+                self.bucket.items.clear();
+                self.bucket.items.extend((0..heads.len()).map(row));
+                while let Some(unit) = archive.unit().filter(|&unit| bucket_of(unit) == bucket) {
+                    let known = self.earlier.groups.len();
+                    archive.take(&mut self.earlier);
+                    let earlier = &self.earlier;
+                    self.bucket.items.extend((known..earlier.groups.len()).map(|entry| Item {
+                        unit,
+                        group: earlier.groups[entry],
+                        sums: earlier.sums(entry, context.layout),
+                    }));
+                }
+                self.bucket.choose(heads.len(), place, context, &mut self.chosen)?;
+            } else if !heads.is_empty() {
+                self.bucket.choose_of_rows(heads.len(), row, place, context, &mut self.chosen)?;
             }
             start = end;
             if self.chosen.entries.len() >= MANY {
