@@ -59,7 +59,7 @@ fn rows(dice: &mut Dice, most: u64, keys: u64) -> Vec<Row> {
 
 fn tables(dice: &mut Dice) -> Tables {
     Tables {
-        visits: rows(dice, 14, 3),
+        visits: rows(dice, 22, 3),
         orders: rows(dice, 6, 3),
         lines: rows(dice, 12, 4),
         parts: rows(dice, 6, 3),

@@ -95,6 +95,8 @@ pub(crate) fn relation(dice: &mut Dice, depth: u32) -> String {
             .pick(&[
                 "SELECT id, region, x, y FROM visits",
                 "SELECT who AS id, region, x, y FROM orders",
+                // Another column under the unit's name is not the unit.
+                "SELECT x AS id, region, x, y FROM visits",
                 "SELECT o.who AS id, l.region, l.x, o.y FROM lines l JOIN orders o ON l.of = o.number",
                 "SELECT o.who AS id, l.region, o.x, l.y FROM orders o, lines l WHERE l.of = o.number AND l.x > 0",
                 "SELECT a.who AS id, b.region, a.x, b.y FROM orders a LEFT JOIN lines b ON a.number = b.of",
@@ -178,11 +180,7 @@ pub(crate) fn relation(dice: &mut Dice, depth: u32) -> String {
         14 => {
             format!("SELECT * FROM ({inner}) AS s WHERE region IN (SELECT name FROM places WHERE weight > 1)")
         }
-        _ => {
-            // Another column under the unit's name is not the unit.
-            let id = dice.pick(&["id", "x", "region"]);
-            format!("SELECT {id} AS id, region, x + 1 AS x, y / x AS y FROM ({inner}) AS s")
-        }
+        _ => format!("SELECT id, region, x + 1 AS x, y / x AS y FROM ({inner}) AS s"),
     }
 }
 
