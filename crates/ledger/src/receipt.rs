@@ -29,17 +29,17 @@ use crate::entry::{Budget, Charge, Position};
 pub struct Receipt {
     ledger: Hash,
     position: Position,
-    charge: Charge,
+    charge: Box<Charge>,
     budget: Arc<Budget>,
 }
 
 impl Receipt {
     pub(crate) fn new(ledger: Hash, position: Position, charge: Charge, budget: Arc<Budget>) -> Self {
-        Self { ledger, position, charge, budget }
+        Self { ledger, position, charge: Box::new(charge), budget }
     }
 
     pub(crate) fn into_charge(self) -> Charge {
-        self.charge
+        *self.charge
     }
 
     /// The name of the ledger that was charged.

@@ -2,53 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use demur_engine::{Ask, Embedded, Engine, EngineError, Project, Quote, Table};
-use demur_ledger::{Location, Options};
+use crate::folder::Folder;
 use serde_json::Value;
 
-/// A folder with a table of x, y, z and keys, and its catalog.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new(csv: &str, unit: &str, limits: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("t.csv"), csv).unwrap();
-        let catalog = format!(
-            "[budget]\nname = \"t\"\nepsilon = 1000000\ndelta = 0.001\nmax_epsilon_per_question = 500000\n\
-             [tables.t]\nfiles = \"t.csv\"\nunit = \"{unit}\"\n{limits}\n[tables.t.columns]\nid = {{ type = \"int64\" }}\n\
-             k = {{ type = \"string\" }}\nl = {{ type = \"string\" }}\n\
-             p = {{ type = \"string\", values = [\"a\", \"b\", \"c\"] }}\nq = {{ type = \"string\", values = [\"u\", \"v\"] }}\n\
-             x = {{ type = \"int64\", low = 0, high = 100 }}\ny = {{ type = \"float64\", low = -10, high = 10 }}\n"
-        );
-        std::fs::write(folder.path().join("demur.toml"), catalog).unwrap();
-        Self(folder)
-    }
-
-    fn ask(&self, sql: &str, epsilon: &str) -> Result<Table, EngineError> {
-        let project = Project::open(self.0.path())?;
-        let location = Location::Sqlite(self.0.path().join(".demur/ledger.db"));
-        let engine = Engine::for_project(&project, &location, Options::default())?;
-        let ask = Ask {
-            sql: sql.to_owned(),
-            epsilon: Some(epsilon.to_owned()),
-            delta: Some("1e-6".to_owned()),
-            requester: "test".to_owned(),
-            ..Ask::default()
-        };
-        let quote = Quote::make(&project, &ask)?;
-        let answer = engine.query(&project, &ask, &quote, &Embedded::new(self.0.path())?)?;
-        Table::read(&answer.certificate.columns, &answer.certificate.released)
-    }
-
-    fn rows(&self, sql: &str, epsilon: &str) -> Vec<Vec<Value>> {
-        let table = self.ask(sql, epsilon).unwrap_or_else(|error| unreachable!("{sql}: {error}"));
-        table.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.value).collect()).collect()
-    }
-
-    /// At an ε so large that noise is next to nothing.
-    fn nearly_exact(&self, sql: &str) -> Vec<Vec<Value>> {
-        self.rows(sql, "100000")
-    }
+/// A folder with these rows, whose table has this unit and limits.
+fn folder(csv: &str, unit: &str, limits: &str) -> Folder {
+    let catalog = format!(
+        "[budget]\nname = \"t\"\nepsilon = 1000000\ndelta = 0.001\nmax_epsilon_per_question = 500000\n\
+         [tables.t]\nfiles = \"t.csv\"\nunit = \"{unit}\"\n{limits}\n[tables.t.columns]\nid = {{ type = \"int64\" }}\n\
+         k = {{ type = \"string\" }}\nl = {{ type = \"string\" }}\n\
+         p = {{ type = \"string\", values = [\"a\", \"b\", \"c\"] }}\nq = {{ type = \"string\", values = [\"u\", \"v\"] }}\n\
+         x = {{ type = \"int64\", low = 0, high = 100 }}\ny = {{ type = \"float64\", low = -10, high = 10 }}\n"
+    );
+    Folder::new(&catalog, csv)
 }
 
 /// 240 rows of 80 people; x runs through 0, 5, …, y through −3, …, 3, with holes.
@@ -69,7 +35,7 @@ fn numbers(rows: &[Vec<Value>]) -> Vec<f64> {
 
 #[test]
 fn variances_covariances_and_correlations_are_those_of_the_textbook() {
-    let folder = Folder::new(&csv(), "row", "");
+    let folder = folder(&csv(), "row", "");
     let (mut xs, mut pairs) = (Vec::new(), Vec::new());
     for row in 0..240i64 {
         let x = (row * 5 % 100) as f64;
@@ -106,8 +72,7 @@ fn variances_covariances_and_correlations_are_those_of_the_textbook() {
 /// The clamp is on the value, before it is squared: 1000 counts as 100, wherever it came from.
 #[test]
 fn squares_are_those_of_clamped_values() {
-    let folder =
-        Folder::new("id,k,l,p,q,x,y\n1,a,a,a,u,1000,NaN\n2,a,a,a,u,-7,inf\n3,a,a,a,u,50,2\n", "row", "");
+    let folder = folder("id,k,l,p,q,x,y\n1,a,a,a,u,1000,NaN\n2,a,a,a,u,-7,inf\n3,a,a,a,u,50,2\n", "row", "");
     let found = numbers(
         &folder.nearly_exact("SELECT VAR_POP(x), VAR_POP(y), COVAR_POP(x, y), VAR_POP(x * 3) FROM t"),
     );
@@ -140,7 +105,7 @@ fn filters_count_for_every_aggregate() {
         "COUNT(DISTINCT x)",
         "APPROX_COUNT_DISTINCT(x)",
     ] {
-        let folder = Folder::new(&csv(), "row", "");
+        let folder = folder(&csv(), "row", "");
         let filtered = folder.nearly_exact(&format!("SELECT {aggregate} FILTER (WHERE x < 50) AS f FROM t"));
         let meant = folder.nearly_exact(&format!("SELECT {aggregate} AS f FROM t WHERE x < 50"));
         let close = |a: &Value, b: &Value| match (a.as_f64(), b.as_f64()) {
@@ -153,7 +118,7 @@ fn filters_count_for_every_aggregate() {
 
 #[test]
 fn extremes_histograms_and_shares_of_all_values() {
-    let folder = Folder::new(&csv(), "row", "");
+    let folder = folder(&csv(), "row", "");
     let rows = folder.nearly_exact(
         "SELECT MIN(x), MAX(x), MIN(y), MAX(y), HISTOGRAM(x, 4), CDF(x, 4), COUNT_IF(x >= 50) FROM t",
     );
@@ -172,7 +137,7 @@ fn extremes_histograms_and_shares_of_all_values() {
 
 #[test]
 fn what_is_undefined_is_null() {
-    let folder = Folder::new("id,k,l,p,q,x,y\n1,a,a,a,u,5,1\n", "row", "");
+    let folder = folder("id,k,l,p,q,x,y\n1,a,a,a,u,5,1\n", "row", "");
     let rows = folder.nearly_exact("SELECT VAR_SAMP(x), STDDEV(x), CORR(x, y), VAR_POP(x) FROM t");
     assert_eq!(rows[0][..3], [Value::Null, Value::Null, Value::Null]);
     // One row has no variance; its noise is about 0.5 here, and 2500 the most a variance can be.
@@ -193,7 +158,7 @@ fn matching_finds_more_values_than_picking() {
             text.push_str(&format!("{id},k,l,a,u,{value},0\n"));
         }
     }
-    let folder = Folder::new(&text, "id", "max_groups_per_unit = 1\nmax_rows_per_group = 1");
+    let folder = folder(&text, "id", "max_groups_per_unit = 1\nmax_rows_per_group = 1");
     let rows = folder.nearly_exact("SELECT APPROX_COUNT_DISTINCT(x), COUNT(DISTINCT x) FROM t");
     let (matched, picked) = (rows[0][0].as_i64().unwrap(), rows[0][1].as_i64().unwrap());
     assert!(matched == 30 && picked < 30, "{matched} {picked}");
@@ -211,7 +176,7 @@ fn totals(rows: &[Vec<Value>]) -> BTreeMap<(String, String, i64), Vec<f64>> {
 
 #[test]
 fn totals_are_those_of_sql() {
-    let folder = Folder::new(&csv(), "row", "");
+    let folder = folder(&csv(), "row", "");
     let sql = "SELECT p, q, GROUPING(p, q) AS g, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY CUBE(p, q)";
     let found = totals(&folder.nearly_exact(sql));
     let mut expected: BTreeMap<(String, String, i64), Vec<f64>> = BTreeMap::new();
@@ -230,7 +195,7 @@ fn totals_are_those_of_sql() {
 #[test]
 fn every_total_is_the_sum_of_its_parts() {
     for (unit, limits) in [("row", ""), ("id", "max_groups_per_unit = 2\nmax_rows_per_group = 2")] {
-        let folder = Folder::new(&csv(), unit, limits);
+        let folder = folder(&csv(), unit, limits);
         for (keys, epsilon) in [
             ("CUBE(p, q)", "0.3"),
             ("ROLLUP(p, q)", "0.1"),
@@ -274,7 +239,7 @@ fn secret_keys_that_are_not_shown_count_among_others() {
         text.push_str(&format!("{},only{row},z,a,u,1,1\n", 2000 + row));
         text.push_str(&format!("{},,z,a,u,1,1\n", 3000 + row));
     }
-    let folder = Folder::new(&text, "row", "");
+    let folder = folder(&text, "row", "");
     let sql = "SELECT nullif(k, '') AS k, l, GROUPING(nullif(k, ''), l) AS g, COUNT(*) AS n FROM t GROUP BY ROLLUP(nullif(k, ''), l)";
     // A key of one row is shown with probability below 1e-6; one of 16 nearly always.
     let found = totals(&folder.rows(sql, "20"));
@@ -297,8 +262,8 @@ fn secret_keys_that_are_not_shown_count_among_others() {
 
 #[test]
 fn means_and_quantiles_of_totals_are_shown_with_intervals() {
-    let folder = Folder::new(&csv(), "id", "max_groups_per_unit = 2\nmax_rows_per_group = 3");
-    let table = folder.ask("SELECT p, GROUPING(p) AS g, AVG(x) AS mean, MEDIAN(x) AS middle, STDDEV(x) AS s FROM t GROUP BY ROLLUP(p)", "50").unwrap();
+    let folder = folder(&csv(), "id", "max_groups_per_unit = 2\nmax_rows_per_group = 3");
+    let table = folder.table("SELECT p, GROUPING(p) AS g, AVG(x) AS mean, MEDIAN(x) AS middle, STDDEV(x) AS s FROM t GROUP BY ROLLUP(p)", "50").unwrap();
     assert_eq!(table.rows.len(), 4);
     for row in &table.rows {
         for cell in &row[2..] {

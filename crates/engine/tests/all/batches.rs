@@ -1,39 +1,20 @@
 //! Questions that are declared together: one charge, exact composition, and what each gets.
 
+use crate::folder::Folder;
 use demur_accounting::Account;
 use demur_core::Delta;
-use demur_engine::{Ask, Batch, Embedded, Engine, Project, Quote, verify};
-use demur_ledger::{BudgetName, Location, Options};
+use demur_engine::{Ask, Batch, Quote, verify};
+use demur_ledger::BudgetName;
 
 const CATALOG: &str = "[budget]\nname = \"t\"\nepsilon = 100000\ndelta = 0.001\nmax_epsilon_per_question = 50000\n\
     [tables.t]\nfiles = \"t.csv\"\nunit = \"row\"\n[tables.t.columns]\nk = { type = \"string\" }\n\
     p = { type = \"string\", values = [\"a\", \"b\"] }\nx = { type = \"int64\", low = 0, high = 100 }\n\
     [tables.s]\nfiles = \"t.csv\"\nunit = \"row\"\nadjacency = \"replace\"\n[tables.s.columns]\nx = { type = \"int64\", low = 0, high = 100 }\n";
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut csv = "k,p,x\n".to_owned();
-        (0..300)
-            .for_each(|row| csv.push_str(&format!("k{},{},{}\n", row % 3, ["a", "b"][row % 2], row % 100)));
-        std::fs::write(folder.path().join("t.csv"), csv).unwrap();
-        std::fs::write(folder.path().join("demur.toml"), CATALOG).unwrap();
-        Self(folder)
-    }
-
-    fn project(&self) -> Project {
-        Project::open(self.0.path()).unwrap()
-    }
-
-    fn location(&self) -> Location {
-        Location::Sqlite(self.0.path().join(".demur/ledger.db"))
-    }
-
-    fn engine(&self) -> Engine {
-        Engine::for_project(&self.project(), &self.location(), Options::default()).unwrap()
-    }
+fn folder() -> Folder {
+    let mut csv = "k,p,x\n".to_owned();
+    (0..300).for_each(|row| csv.push_str(&format!("k{},{},{}\n", row % 3, ["a", "b"][row % 2], row % 100)));
+    Folder::new(CATALOG, &csv)
 }
 
 fn ask(epsilon: &str, delta: &str) -> Ask {
@@ -52,7 +33,7 @@ fn refusal(folder: &Folder, questions: &[&str], ask: &Ask) -> (Option<usize>, &'
 
 #[test]
 fn a_batch_is_one_charge_and_one_certificate_and_again_costs_nothing() {
-    let folder = Folder::new();
+    let folder = folder();
     let (project, engine) = (folder.project(), folder.engine());
     let questions = [
         "SELECT COUNT(*) AS n FROM t",
@@ -61,7 +42,7 @@ fn a_batch_is_one_charge_and_one_certificate_and_again_costs_nothing() {
     ];
     let ask = ask("30000", "1e-6");
     let batch = Batch::make(&project, &questions, &ask).unwrap();
-    let backend = Embedded::new(&project.folder).unwrap();
+    let backend = folder.backend();
     let (answer, tables) = engine.query_batch(&project, &ask, &batch, &backend).unwrap();
     assert!(!answer.replayed);
     assert_eq!(tables[0].rows[0][0].value.as_i64(), Some(300));
@@ -83,7 +64,7 @@ fn a_batch_is_one_charge_and_one_certificate_and_again_costs_nothing() {
 /// What the accountant says of everything that is charged is the batch's guarantee, and nearly all of it is used.
 #[test]
 fn all_together_keep_the_guarantee_and_each_gets_more_than_an_equal_part() {
-    let project = Folder::new();
+    let project = folder();
     let project = project.project();
     for (count, at_least) in [(2, 0.499), (10, 0.11), (40, 0.035)] {
         let texts: Vec<String> =
@@ -103,7 +84,7 @@ fn all_together_keep_the_guarantee_and_each_gets_more_than_an_equal_part() {
 
 #[test]
 fn pure_parts_add_up() {
-    let folder = Folder::new();
+    let folder = folder();
     let texts = ["SELECT COUNT(*) FROM t", "SELECT SUM(x) FROM t", "SELECT COUNT(x) FROM t"];
     let batch = Batch::make(&folder.project(), &texts, &ask("1", "0")).unwrap();
     let sum: f64 = batch.quotes.iter().map(|quote| quote.guarantee.epsilon.value()).sum();
@@ -113,7 +94,7 @@ fn pure_parts_add_up() {
 /// A question that names its error has the least ε for it, the same as alone; the others share the rest.
 #[test]
 fn what_a_question_names_it_has() {
-    let folder = Folder::new();
+    let folder = folder();
     let project = folder.project();
     let named = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_error = 20) COUNT(*) AS n FROM t";
     let texts = [
@@ -132,7 +113,7 @@ fn what_a_question_names_it_has() {
 
 #[test]
 fn what_is_wrong_with_one_question_is_said_of_it_and_costs_nothing() {
-    let folder = Folder::new();
+    let folder = folder();
     let good = "SELECT COUNT(*) FROM t";
     let named = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.8) COUNT(*) FROM t";
     let one = ask("1", "1e-6");

@@ -10,6 +10,7 @@ mod batches;
 mod certificates;
 mod coverage;
 mod files;
+mod folder;
 mod golden;
 mod near;
 mod neighbours;

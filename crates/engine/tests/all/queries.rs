@@ -1,62 +1,18 @@
 //! Questions from SQL to release, over small files in a folder of their own.
 
-use std::path::Path;
-
-use demur_engine::{Answer, Ask, Embedded, Engine, EngineError, Project, Quote, Table, verify};
-use demur_ledger::{BudgetName, Location, Options};
+use crate::folder::{Folder, ask};
+use demur_engine::{Quote, Table, verify};
 use serde_json::Value;
 
-/// A folder with a CSV file and a catalog.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new(csv: &str, unit: &str, limits: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("t.csv"), csv).unwrap();
-        let catalog = format!(
-            "[budget]\nname = \"t\"\nepsilon = 1000000\ndelta = 0.001\nmax_epsilon_per_question = 500000\n\
-             [tables.t]\nfiles = \"t.csv\"\nunit = \"{unit}\"\n{limits}\n[tables.t.columns]\nid = {{ type = \"int64\" }}\n\
-             k = {{ type = \"string\" }}\np = {{ type = \"string\", values = [\"a\", \"b\"] }}\nx = {{ type = \"int64\", low = 0, high = 100 }}\n\
-             r = {{ type = \"float64\", low = -1, high = 10 }}\n"
-        );
-        std::fs::write(folder.path().join("demur.toml"), catalog).unwrap();
-        Self(folder)
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn engine(&self, project: &Project) -> Engine {
-        let location = Location::Sqlite(self.path().join(".demur/ledger.db"));
-        Engine::for_project(project, &location, Options::default()).unwrap()
-    }
-
-    fn ask(&self, sql: &str, epsilon: &str) -> Result<Answer, EngineError> {
-        let project = Project::open(self.path())?;
-        let ask = Ask {
-            sql: sql.to_owned(),
-            epsilon: Some(epsilon.to_owned()),
-            delta: Some("1e-6".to_owned()),
-            requester: "test".to_owned(),
-            ..Ask::default()
-        };
-        let quote = Quote::make(&project, &ask)?;
-        self.engine(&project).query(&project, &ask, &quote, &Embedded::new(self.path())?)
-    }
-
-    /// The answer at an ε so large that noise is next to nothing: here a whole number has any with probability below e^−100.
-    fn nearly_exact(&self, sql: &str) -> Vec<Vec<Value>> {
-        let answer = self.ask(sql, "100000").unwrap_or_else(|error| unreachable!("{sql}: {error}"));
-        let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
-        table.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.value).collect()).collect()
-    }
-
-    fn releases(&self) -> u64 {
-        let project = Project::open(self.path()).unwrap();
-        let book = self.engine(&project).ledger().book().unwrap();
-        book.budget(&BudgetName::whole("t")).unwrap().releases
-    }
+/// A folder with these rows, whose table has this unit and limits.
+fn folder(csv: &str, unit: &str, limits: &str) -> Folder {
+    let catalog = format!(
+        "[budget]\nname = \"t\"\nepsilon = 1000000\ndelta = 0.001\nmax_epsilon_per_question = 500000\n\
+         [tables.t]\nfiles = \"t.csv\"\nunit = \"{unit}\"\n{limits}\n[tables.t.columns]\nid = {{ type = \"int64\" }}\n\
+         k = {{ type = \"string\" }}\np = {{ type = \"string\", values = [\"a\", \"b\"] }}\nx = {{ type = \"int64\", low = 0, high = 100 }}\n\
+         r = {{ type = \"float64\", low = -1, high = 10 }}\n"
+    );
+    Folder::new(&catalog, csv)
 }
 
 const SMALL: &str = "id,k,p,x,r\n1,u,a,10,1.5\n1,u,a,20,2.5\n2,u,b,30,\n3,v,a,500,NaN\n4,v,c,-5,1e400\n";
@@ -67,7 +23,7 @@ fn near(value: &Value, expected: f64) -> bool {
 
 #[test]
 fn sums_counts_and_means_are_those_of_clamped_values() {
-    let folder = Folder::new(SMALL, "row", "");
+    let folder = folder(SMALL, "row", "");
     let rows = folder.nearly_exact("SELECT COUNT(*), COUNT(r), SUM(x), AVG(x), SUM(r) FROM t");
     let [count, present, sum, mean, reals] = rows[0].as_slice() else { unreachable!("{rows:?}") };
     assert!(near(count, 5.0), "{rows:?}");
@@ -81,7 +37,7 @@ fn sums_counts_and_means_are_those_of_clamped_values() {
 /// Of x two values lie outside 0 … 100, of r one, which is infinite; NaN is no value.
 #[test]
 fn values_outside_their_bounds_are_counted() {
-    let folder = Folder::new(SMALL, "row", "");
+    let folder = folder(SMALL, "row", "");
     let sql = "SELECT CLIPPED(x), CLIPPED(r), CLIPPED(x, contribution_bounds_per_row => (15, 25)), CLIPPED(x + x), SUM(x) FROM t";
     let rows = folder.nearly_exact(sql);
     let expected = [2.0, 1.0, 4.0, 2.0, 160.0];
@@ -90,7 +46,7 @@ fn values_outside_their_bounds_are_counted() {
 
 #[test]
 fn public_keys_answer_even_when_empty_and_others_are_left_out() {
-    let folder = Folder::new("id,k,p,x,r\n1,u,a,1,\n2,u,c,1,\n", "row", "");
+    let folder = folder("id,k,p,x,r\n1,u,a,1,\n2,u,c,1,\n", "row", "");
     let rows = folder.nearly_exact("SELECT p, COUNT(*) AS n FROM t GROUP BY p");
     assert_eq!(rows.len(), 2, "{rows:?}");
     assert!(
@@ -101,7 +57,7 @@ fn public_keys_answer_even_when_empty_and_others_are_left_out() {
 
 #[test]
 fn an_empty_table_answers() {
-    let folder = Folder::new("id,k,p,x,r\n", "id", "");
+    let folder = folder("id,k,p,x,r\n", "id", "");
     let rows = folder.nearly_exact("SELECT COUNT(*), SUM(x), AVG(x), MEDIAN(x) FROM t");
     assert!(near(&rows[0][0], 0.0) && near(&rows[0][1], 0.0), "{rows:?}");
     assert!(folder.nearly_exact("SELECT k, COUNT(*) FROM t GROUP BY k").is_empty());
@@ -109,7 +65,7 @@ fn an_empty_table_answers() {
 
 #[test]
 fn an_all_null_column_answers() {
-    let folder = Folder::new("id,k,p,x,r\n1,,,,\n2,,,,\n", "id", "");
+    let folder = folder("id,k,p,x,r\n1,,,,\n2,,,,\n", "id", "");
     let rows = folder.nearly_exact("SELECT COUNT(x), SUM(x), COUNT(*) FROM t");
     assert!(near(&rows[0][0], 0.0) && near(&rows[0][1], 0.0) && near(&rows[0][2], 2.0), "{rows:?}");
 }
@@ -117,7 +73,7 @@ fn an_all_null_column_answers() {
 #[test]
 fn a_csv_cell_that_does_not_parse_is_null() {
     let folder =
-        Folder::new("id,k,p,x,r\n1,u,a,seven,x\n2,u,a\n3,u,a,4,5,6,7\n\"4\",\"u\n\",a,\"9\",1\n", "row", "");
+        folder("id,k,p,x,r\n1,u,a,seven,x\n2,u,a\n3,u,a,4,5,6,7\n\"4\",\"u\n\",a,\"9\",1\n", "row", "");
     let rows = folder.nearly_exact("SELECT COUNT(*), COUNT(x), SUM(x) FROM t");
     assert!(near(&rows[0][0], 4.0) && near(&rows[0][1], 2.0) && near(&rows[0][2], 13.0), "{rows:?}");
 }
@@ -127,14 +83,14 @@ fn one_user_with_100_000_rows_counts_as_few() {
     let mut csv = "id,k,p,x,r\n".to_owned();
     (0..100_000).for_each(|_| csv.push_str("1,u,a,100,\n"));
     csv.push_str("2,u,a,1,\n");
-    let folder = Folder::new(&csv, "id", "max_rows_per_group = 3");
+    let folder = folder(&csv, "id", "max_rows_per_group = 3");
     let rows = folder.nearly_exact("SELECT COUNT(*), SUM(x), COUNT(DISTINCT id) FROM t");
     assert!(near(&rows[0][0], 4.0) && near(&rows[0][1], 301.0) && near(&rows[0][2], 2.0), "{rows:?}");
 }
 
 #[test]
 fn a_division_by_zero_and_an_overflow_are_null() {
-    let folder = Folder::new(SMALL, "row", "");
+    let folder = folder(SMALL, "row", "");
     let sql = "SELECT COUNT(1 / (x - 10)), COUNT(x % (x - 20)), COUNT(x * 9223372036854775807), COUNT(CAST(k AS INT)), COUNT(*) FROM t";
     let rows = folder.nearly_exact(sql);
     let counts: Vec<_> = rows[0].iter().map(|value| value.as_f64().unwrap().round()).collect();
@@ -144,14 +100,14 @@ fn a_division_by_zero_and_an_overflow_are_null() {
 /// sqrt refuses what is below 0; of an answer, and of where its interval begins, that is NULL.
 #[test]
 fn a_function_that_fails_on_an_answer_is_null_and_so_is_its_interval() {
-    let folder = Folder::new(SMALL, "row", "");
+    let folder = folder(SMALL, "row", "");
     let rows = folder.nearly_exact("SELECT sqrt(COUNT(*) - 9), sqrt(COUNT(*) - 1), COUNT(*) FROM t");
     assert!(rows[0][0].is_null() && near(&rows[0][1], 2.0) && near(&rows[0][2], 5.0), "{rows:?}");
     // At this ε the interval of COUNT(*) mostly reaches below 1: that it never does in twelve answers has a chance below 1e-15.
     let mut reached = false;
     for time in 0..12 {
         let sql = format!("SELECT COUNT(*), sqrt(COUNT(*) - 1) FROM t WHERE x < {}", 1000 + time);
-        let answer = folder.ask(&sql, "0.01").unwrap();
+        let answer = folder.answer(&sql, "0.01").unwrap();
         let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
         let [count, root] = &table.rows[0][..] else { unreachable!("{table:?}") };
         let below = count.interval.is_some_and(|(low, _)| low < 1.0);
@@ -166,17 +122,11 @@ fn a_function_that_fails_on_an_answer_is_null_and_so_is_its_interval() {
 fn rows_that_wait_on_disk_are_answered_about() {
     let mut csv = "id,k,p,x,r\n".to_owned();
     (0..20_000).for_each(|row| csv.push_str(&format!("{},u,a,{},\n", row % 5000, row % 100)));
-    let folder = Folder::new(&csv, "id", "max_rows_per_group = 3");
-    let project = Project::open(folder.path()).unwrap();
-    let ask = Ask {
-        sql: "SELECT COUNT(*), COUNT(DISTINCT id) FROM t".to_owned(),
-        epsilon: Some("100000".to_owned()),
-        requester: "test".to_owned(),
-        ..Ask::default()
-    };
+    let folder = folder(&csv, "id", "max_rows_per_group = 3");
+    let (project, ask) = (folder.project(), ask("SELECT COUNT(*), COUNT(DISTINCT id) FROM t", "100000"));
     let quote = Quote::make(&project, &ask).unwrap();
-    let backend = Embedded::new(folder.path()).unwrap().with_memory(1000);
-    let answer = folder.engine(&project).query(&project, &ask, &quote, &backend).unwrap();
+    let backend = folder.backend().with_memory(1000);
+    let answer = folder.engine().query(&project, &ask, &quote, &backend).unwrap();
     let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
     assert!(near(&table.rows[0][0].value, 15_000.0) && near(&table.rows[0][1].value, 5000.0), "{table:?}");
 }
@@ -186,29 +136,28 @@ fn keys_that_few_have_are_not_shown() {
     let mut csv = "id,k,p,x,r\n".to_owned();
     (0..500).for_each(|id| csv.push_str(&format!("{id},many,a,1,\n")));
     csv.push_str("999,secret,a,1,\n");
-    let folder = Folder::new(&csv, "id", "");
-    let answer = folder.ask("SELECT k, COUNT(*) AS n FROM t GROUP BY k", "1").unwrap();
+    let folder = folder(&csv, "id", "");
+    let answer = folder.answer("SELECT k, COUNT(*) AS n FROM t GROUP BY k", "1").unwrap();
     let text = answer.certificate.text().unwrap();
     assert!(text.contains("many") && !text.contains("secret"), "{text}");
 }
 
 #[test]
 fn the_same_question_is_answered_from_the_ledger() {
-    let folder = Folder::new(SMALL, "row", "");
-    let first = folder.ask("SELECT COUNT(*) FROM t", "1").unwrap();
-    let again = folder.ask("select  COUNT( * )\nfrom t", "1").unwrap();
+    let folder = folder(SMALL, "row", "");
+    let first = folder.answer("SELECT COUNT(*) FROM t", "1").unwrap();
+    let again = folder.answer("select  COUNT( * )\nfrom t", "1").unwrap();
     assert!(!first.replayed);
     assert_eq!(first.certificate.released, again.certificate.released);
     assert!(again.replayed, "spelling made a difference");
-    assert!(!folder.ask("SELECT COUNT(*) FROM t", "2").unwrap().replayed);
+    assert!(!folder.answer("SELECT COUNT(*) FROM t", "2").unwrap().replayed);
     assert_eq!(folder.releases(), 2);
 }
 
 #[test]
 fn a_refusal_charges_nothing() {
-    let folder = Folder::new(SMALL, "row", "");
-    let project = Project::open(folder.path()).unwrap();
-    let before = folder.engine(&project).ledger().book().unwrap().head();
+    let folder = folder(SMALL, "row", "");
+    let before = folder.engine().ledger().book().unwrap().head();
     for (sql, epsilon, code) in [
         ("SELECT ARRAY_AGG(x) FROM t", "1", "plan.function"),
         ("SELECT COUNT(*) FROM t", "600000", "engine.policy"),
@@ -217,28 +166,28 @@ fn a_refusal_charges_nothing() {
         ("SELECT COUNT(*) FROM t", "0", "engine.guarantee"),
         ("SELECT COUNT(*) FROM t", "NaN", "core.epsilon"),
     ] {
-        let error = folder.ask(sql, epsilon).err().unwrap();
+        let error = folder.answer(sql, epsilon).err().unwrap();
         assert!(
             error.code() == code || code == "core.epsilon",
             "{sql} at {epsilon}: {} {error}",
             error.code()
         );
     }
-    assert_eq!(folder.engine(&project).ledger().book().unwrap().head(), before);
+    assert_eq!(folder.engine().ledger().book().unwrap().head(), before);
 }
 
 #[test]
 fn a_release_can_be_verified() {
-    let folder = Folder::new(SMALL, "id", "max_groups_per_unit = 2");
-    let answer = folder.ask("SELECT p, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY p", "1").unwrap();
-    let location = Location::Sqlite(folder.path().join(".demur/ledger.db"));
-    let verdict = verify(answer.certificate.text().unwrap().as_bytes(), Some(&location), None).unwrap();
+    let folder = folder(SMALL, "id", "max_groups_per_unit = 2");
+    let answer = folder.answer("SELECT p, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY p", "1").unwrap();
+    let verdict =
+        verify(answer.certificate.text().unwrap().as_bytes(), Some(&folder.location()), None).unwrap();
     assert!(verdict.is_good(), "{verdict:?}");
 }
 
 #[test]
 fn what_is_done_with_answers_costs_nothing_and_keeps_their_order() {
-    let folder = Folder::new(SMALL, "row", "");
+    let folder = folder(SMALL, "row", "");
     let sql = "SELECT p, COUNT(*) AS n, COUNT(*) * 2 + 1 AS twice, DP_INTERVAL_LOW(n) AS low FROM t GROUP BY p HAVING n > -100 ORDER BY p DESC LIMIT 1";
     let rows = folder.nearly_exact(sql);
     assert_eq!(rows.len(), 1);
@@ -252,12 +201,12 @@ fn what_is_done_with_answers_costs_nothing_and_keeps_their_order() {
 fn intervals_hold_as_often_as_they_say() {
     let mut csv = "id,k,p,x,r\n".to_owned();
     (0..200).for_each(|id| csv.push_str(&format!("{id},u,a,{},{}\n", id % 100, f64::from(id % 10))));
-    let folder = Folder::new(&csv, "id", "");
+    let folder = folder(&csv, "id", "");
     let truths = [200.0, 9900.0, 49.5, 4.5];
     let mut inside = 0;
     for round in 0..100 {
         let sql = format!("SELECT COUNT(*), SUM(x), AVG(x), AVG(r) FROM t WHERE id < {}", 1000 + round);
-        let answer = folder.ask(&sql, "1").unwrap();
+        let answer = folder.answer(&sql, "1").unwrap();
         let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
         for (cell, truth) in table.rows[0].iter().zip(truths) {
             let (low, high) = cell.interval.unwrap();
@@ -282,10 +231,10 @@ fn intervals_of_arithmetic_hold_as_often_as_they_say() {
         -people * people,
     ];
     let sql = "SELECT COUNT(*) * 2 + 1 AS a, SUM(x) / SUM(r) AS b, AVG(x) - AVG(r) AS c, round(100 * SUM(r) / COUNT(*)) AS d, -(COUNT(*) * COUNT(*)) AS e FROM t";
-    let folder = Folder::new(&csv, "row", "");
+    let folder = folder(&csv, "row", "");
     let mut held = [0; 5];
     for run in 0..200 {
-        let answer = folder.ask(&format!("{sql} WHERE id > -{}", run + 1), "2").unwrap();
+        let answer = folder.answer(&format!("{sql} WHERE id > -{}", run + 1), "2").unwrap();
         let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
         for (index, cell) in table.rows[0].iter().enumerate() {
             let (low, high) = cell.interval.unwrap();
@@ -299,7 +248,7 @@ fn intervals_of_arithmetic_hold_as_often_as_they_say() {
 
 #[test]
 fn a_report_is_json() {
-    let folder = Folder::new(SMALL, "row", "");
+    let folder = folder(SMALL, "row", "");
     let rows = folder.nearly_exact(
         "SELECT COUNT(*, report_format => 'JSON') AS n, AVG(x, report_format => JSON) AS m FROM t",
     );
@@ -310,7 +259,7 @@ fn a_report_is_json() {
         assert!(number("confidence") > 0.949);
     }
     assert_eq!(
-        folder.ask("SELECT COUNT(*, report_format => 'PROTO') FROM t", "1").unwrap_err().code(),
+        folder.answer("SELECT COUNT(*, report_format => 'PROTO') FROM t", "1").unwrap_err().code(),
         "plan.argument"
     );
 }

@@ -1,52 +1,28 @@
 //! Synthetic data from a file to a file, in a folder of its own.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 
+use crate::folder::Folder;
 use datafusion::arrow::datatypes::DataType;
 use demur_core::{Delta, Epsilon, Guarantee};
 use demur_engine::synth::{Made, Method, Shape, Synthetic, Wanted, Workload, write_csv, write_rows};
-use demur_engine::{Embedded, Engine, EngineError, Project, verify};
-use demur_ledger::{BudgetName, Location, Options};
+use demur_engine::{EngineError, Project, verify};
 use demur_noise::Entropy;
-
-struct Folder(tempfile::TempDir);
 
 const COLUMNS: &str = "who = { type = \"int64\", low = 0, high = 999 }\nsex = { type = \"string\", values = [\"f\", \"m\"] }\ncity = { type = \"string\" }\n\
     age = { type = \"int64\", low = 0, high = 99 }\nfee = { type = \"decimal(8, 2)\", low = 0, high = 10 }\n\
     day = { type = \"date\", low = \"2020-01-01\", high = \"2020-01-31\" }\nill = { type = \"boolean\" }\n";
 
-impl Folder {
-    fn new(csv: &str, unit: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("t.csv"), csv).unwrap();
-        let catalog = format!(
-            "[budget]\nname = \"t\"\nepsilon = 100000\ndelta = 0.01\n[tables.t]\nfiles = \"t.csv\"\nunit = \"{unit}\"\n[tables.t.columns]\n{COLUMNS}"
-        );
-        std::fs::write(folder.path().join("demur.toml"), catalog).unwrap();
-        Self(folder)
-    }
+fn folder(csv: &str, unit: &str) -> Folder {
+    let catalog = format!(
+        "[budget]\nname = \"t\"\nepsilon = 100000\ndelta = 0.01\n[tables.t]\nfiles = \"t.csv\"\nunit = \"{unit}\"\n[tables.t.columns]\n{COLUMNS}"
+    );
+    Folder::new(&catalog, csv)
+}
 
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn fit(&self, wanted: &Wanted) -> Result<Made, EngineError> {
-        let project = Project::open(self.path())?;
-        let backend = Embedded::new(self.path())?;
-        self.engine().synthesise(&project, wanted, &backend, &mut |_| ControlFlow::Continue(()))
-    }
-
-    fn engine(&self) -> Engine {
-        let project = Project::open(self.path()).unwrap();
-        let location = Location::Sqlite(self.path().join(".demur/ledger.db"));
-        Engine::for_project(&project, &location, Options::default()).unwrap()
-    }
-
-    fn charges(&self) -> u64 {
-        let book = self.engine().ledger().book().unwrap();
-        book.budget(&BudgetName::whole("t")).unwrap().releases
-    }
+fn fit(folder: &Folder, wanted: &Wanted) -> Result<Made, EngineError> {
+    let (project, backend) = (Project::open(folder.path())?, folder.backend());
+    folder.engine().synthesise(&project, wanted, &backend, &mut |_| ControlFlow::Continue(()))
 }
 
 fn wanted(method: Method, epsilon: f64) -> Wanted {
@@ -83,9 +59,9 @@ fn count(synthetic: &Synthetic, condition: &str) -> f64 {
 /// At this ε noise is next to nothing, so the model knows the pairs that matter.
 #[test]
 fn a_model_knows_the_table_and_its_rows_look_like_it() {
-    let folder = Folder::new(&people(), "row");
+    let folder = folder(&people(), "row");
     for method in [Method::Mst, Method::Aim] {
-        let made = folder.fit(&wanted(method, 3000.0)).unwrap();
+        let made = fit(&folder, &wanted(method, 3000.0)).unwrap();
         let model = &made.model;
         assert!(!made.replayed);
         assert!((model.model.rows() - 1000.0).abs() < 2.0, "{method:?}: {}", model.model.rows());
@@ -129,10 +105,10 @@ fn a_model_knows_the_table_and_its_rows_look_like_it() {
 
 #[test]
 fn rows_are_written_and_read_again() {
-    let folder = Folder::new(&people(), "row");
+    let folder = folder(&people(), "row");
     let mut wanted = wanted(Method::Mst, 100.0);
     wanted.shape.columns = Some(["sex", "age", "fee", "day"].map(str::to_owned).to_vec());
-    let made = folder.fit(&wanted).unwrap();
+    let made = fit(&folder, &wanted).unwrap();
     let batch = made.model.sample(100, &mut Entropy::from_os().unwrap()).unwrap();
     let mut csv = Vec::new();
     write_csv(&batch, &mut csv).unwrap();
@@ -148,24 +124,24 @@ fn rows_are_written_and_read_again() {
 
 #[test]
 fn the_same_wish_is_answered_from_the_ledger() {
-    let folder = Folder::new(&people(), "row");
-    let first = folder.fit(&wanted(Method::Mst, 1.0)).unwrap();
+    let folder = folder(&people(), "row");
+    let first = fit(&folder, &wanted(Method::Mst, 1.0)).unwrap();
     // One question for the cities, one charge for the model.
-    assert_eq!(folder.charges(), 2);
-    let second = folder.fit(&wanted(Method::Mst, 1.0)).unwrap();
+    assert_eq!(folder.releases(), 2);
+    let second = fit(&folder, &wanted(Method::Mst, 1.0)).unwrap();
     assert!(second.replayed && second.certificate == first.certificate);
     assert!(first.asked[0].0 == "city" && !first.asked[0].2 && second.asked[0].2);
-    assert_eq!(folder.charges(), 2);
+    assert_eq!(folder.releases(), 2);
     let verdict = verify(first.certificate.text().unwrap().as_bytes(), None, None).unwrap();
     assert!(verdict.is_good(), "{verdict:?}");
-    folder.fit(&wanted(Method::Mst, 1.5)).unwrap();
-    assert_eq!(folder.charges(), 4);
+    fit(&folder, &wanted(Method::Mst, 1.5)).unwrap();
+    assert_eq!(folder.releases(), 4);
 }
 
 #[test]
 fn a_model_that_was_tampered_with_is_refused_with_a_sentence() {
-    let folder = Folder::new(&people(), "row");
-    let released = folder.fit(&wanted(Method::Mst, 1.0)).unwrap().certificate.released;
+    let folder = folder(&people(), "row");
+    let released = fit(&folder, &wanted(Method::Mst, 1.0)).unwrap().certificate.released;
     assert!(Synthetic::read(&released).is_ok());
     for (part, replaced) in [(0, "{}"), (0, ""), (1, ""), (1, "zz"), (1, "00ff"), (1, "f")] {
         let mut broken = released.clone();
@@ -193,11 +169,11 @@ fn strange_tables_give_a_model_or_a_sentence() {
     let constant = header.to_owned() + &"1,f,Bern,7,1.00,2020-01-01,true\n".repeat(50);
     let one = header.to_owned() + "1,f,Bern,7,1.00,2020-01-01,true\n";
     for csv in [header, &all_null, &constant, &one] {
-        let folder = Folder::new(csv, "row");
+        let folder = folder(csv, "row");
         for method in [Method::Mst, Method::Aim] {
             let mut wanted = wanted(method, 1.0);
             wanted.shape.columns = Some(["sex", "city", "age", "ill"].map(str::to_owned).to_vec());
-            let made = folder.fit(&wanted).unwrap();
+            let made = fit(&folder, &wanted).unwrap();
             let batch = made.model.sample(10, &mut Entropy::from_os().unwrap()).unwrap();
             assert_eq!(batch.num_rows(), 10);
         }
@@ -209,12 +185,12 @@ fn strange_tables_give_a_model_or_a_sentence() {
 fn many_different_strings_are_others() {
     let mut csv = "who,sex,city,age,fee,day,ill\n".to_owned();
     (0..100_000).for_each(|who| csv.push_str(&format!("{who},f,place {who},1,,,\n")));
-    let folder = Folder::new(&csv, "row");
+    let folder = folder(&csv, "row");
     let mut wanted = wanted(Method::Mst, 1.0);
     // Far below 1/n: with a larger one some of so many names would be told, as δ allows.
     wanted.guarantee = Guarantee::new(wanted.guarantee.epsilon, Delta::new(1e-12).unwrap());
     wanted.shape.columns = Some(["sex", "city"].map(str::to_owned).to_vec());
-    let made = folder.fit(&wanted).unwrap();
+    let made = fit(&folder, &wanted).unwrap();
     assert!(!made.certificate.text().unwrap().contains("place 1"));
     let others = count(&made.model, "city = '(other)'");
     assert!((others - 100_000.0).abs() < 1000.0, "{others}");
@@ -226,40 +202,40 @@ fn a_unit_counts_for_its_share() {
     let mut csv = "who,sex,city,age,fee,day,ill\n".to_owned();
     (0..1000).for_each(|_| csv.push_str("1,f,Bern,1,,,\n"));
     (2..500).for_each(|who| csv.push_str(&format!("{who},m,Bern,1,,,\n")));
-    let folder = Folder::new(&csv, "who");
+    let folder = folder(&csv, "who");
     let mut wanted = wanted(Method::Mst, 2000.0);
     wanted.shape.columns = Some(vec!["sex".to_owned(), "age".to_owned()]);
     wanted.rows_per_unit = 3;
-    let made = folder.fit(&wanted).unwrap();
+    let made = fit(&folder, &wanted).unwrap();
     let found = [count(&made.model, "sex = 'f'"), count(&made.model, "sex = 'm'")];
     assert!((found[0] - 3.0).abs() < 2.0 && (found[1] - 498.0).abs() < 5.0, "{found:?}");
     wanted.rows_per_unit = 0;
-    assert!(folder.fit(&wanted).is_err());
+    assert!(fit(&folder, &wanted).is_err());
 }
 
 /// What everybody knows to be impossible has no weight, whatever the noise says.
 #[test]
 fn what_is_impossible_never_occurs() {
-    let folder = Folder::new(&people(), "row");
+    let folder = folder(&people(), "row");
     for method in [Method::Mst, Method::Aim] {
         let mut wanted = wanted(method, 0.1);
         wanted.shape.columns = Some(["sex", "age", "ill"].map(str::to_owned).to_vec());
         wanted.impossible = vec!["sex = 'f' AND age < 25".to_owned(), "ill AND sex = 'm'".to_owned()];
-        let made = folder.fit(&wanted).unwrap();
+        let made = fit(&folder, &wanted).unwrap();
         for condition in &wanted.impossible {
             assert!(count(&made.model, condition).abs() < 1e-6, "{method:?}: {condition}");
         }
         wanted.impossible = vec!["nobody = 1".to_owned()];
-        assert!(folder.fit(&wanted).is_err());
+        assert!(fit(&folder, &wanted).is_err());
     }
 }
 
 #[test]
 fn distances_are_small_for_a_good_model_and_large_for_a_bad_one() {
-    let folder = Folder::new(&people(), "row");
-    let (project, backend) = (Project::open(folder.path()).unwrap(), Embedded::new(folder.path()).unwrap());
+    let folder = folder(&people(), "row");
+    let (project, backend) = (folder.project(), folder.backend());
     let distance = |epsilon: f64| {
-        let made = folder.fit(&wanted(Method::Mst, epsilon)).unwrap();
+        let made = fit(&folder, &wanted(Method::Mst, epsilon)).unwrap();
         let place = made.model.header.columns.iter().position(|column| column.name == "ill").unwrap();
         let guarantee = Guarantee::new(Epsilon::new(2000.0).unwrap(), Delta::new(1e-4).unwrap());
         let compared =
@@ -275,11 +251,11 @@ fn distances_are_small_for_a_good_model_and_large_for_a_bad_one() {
 /// A model is a file, and whoever brings one may have written it: the noise is that of the catalog's units, and the owner's limit holds.
 #[test]
 fn a_forged_model_buys_no_answer_without_noise() {
-    let folder = Folder::new(&people(), "row");
-    let (project, backend) = (Project::open(folder.path()).unwrap(), Embedded::new(folder.path()).unwrap());
+    let folder = folder(&people(), "row");
+    let (project, backend) = (folder.project(), folder.backend());
     let mut wanted = wanted(Method::Mst, 1.0);
     wanted.shape.columns = Some(["sex", "ill"].map(str::to_owned).to_vec());
-    let made = folder.fit(&wanted).unwrap();
+    let made = fit(&folder, &wanted).unwrap();
     let compare = |model: &Synthetic, epsilon: f64, project: &Project| {
         let guarantee = Guarantee::new(Epsilon::new(epsilon).unwrap(), Delta::new(1e-4).unwrap());
         folder.engine().compare(project, model, guarantee, None, "test", &backend)
@@ -298,49 +274,49 @@ fn a_forged_model_buys_no_answer_without_noise() {
     let text = std::fs::read_to_string(&catalog).unwrap();
     std::fs::write(&catalog, text.replace("delta = 0.01\n", "delta = 0.01\nmax_epsilon_per_question = 2\n"))
         .unwrap();
-    let project = Project::open(folder.path()).unwrap();
+    let project = folder.project();
     let refused = compare(&made.model, 3.0, &project).err().unwrap();
     assert!(refused.to_string().contains("at most ε = 2"), "{refused}");
-    assert_eq!(folder.charges(), 1);
+    assert_eq!(folder.releases(), 1);
     assert!(compare(&made.model, 2.0, &project).is_ok());
-    assert_eq!(folder.charges(), 2);
+    assert_eq!(folder.releases(), 2);
 }
 
 /// BLR over two truth values: each has a code for NULL, so there are nine records. Women are half, the old half is ill.
 #[test]
 fn a_tiny_universe_can_be_drawn_from_exactly() {
-    let folder = Folder::new(&people(), "row");
+    let folder = folder(&people(), "row");
     let mut wanted = wanted(Method::Blr, 50.0);
     wanted.shape.columns = Some(["sex", "ill"].map(str::to_owned).to_vec());
     wanted.records = 8;
-    let refused = folder.fit(&wanted).err().unwrap();
+    let refused = fit(&folder, &wanted).err().unwrap();
     assert!(refused.to_string().contains("public number of rows"), "{refused}");
-    assert_eq!(folder.charges(), 0);
+    assert_eq!(folder.releases(), 0);
 
     let catalog = folder.path().join("demur.toml");
     let text = std::fs::read_to_string(&catalog).unwrap();
     std::fs::write(&catalog, text.replace("unit = \"row\"\n", "unit = \"row\"\nadjacency = \"replace\"\n"))
         .unwrap();
-    let made = folder.fit(&wanted).unwrap();
-    assert_eq!(folder.charges(), 1);
+    let made = fit(&folder, &wanted).unwrap();
+    assert_eq!(folder.releases(), 1);
     assert_eq!(made.model.model.rows(), 1000.0);
     // ε·n is so large that the best table of eight is as good as certain.
     let halves = [count(&made.model, "sex = 'f'"), count(&made.model, "ill")];
     assert_eq!(halves, [500.0, 500.0]);
     wanted.records = 1000;
-    let refused = folder.fit(&wanted).err().unwrap();
+    let refused = fit(&folder, &wanted).err().unwrap();
     assert!(refused.to_string().contains("use MWEM or AIM"), "{refused}");
 }
 
 /// The promise is for whole units: with three rows each, the same noise costs nine times the squared distance.
 #[test]
 fn units_of_several_rows_are_paid_for() {
-    let folder = Folder::new(&people(), "who");
+    let folder = folder(&people(), "who");
     let variance = |rows_per_unit: u32| {
         let mut wanted = wanted(Method::Mst, 1.0);
         wanted.shape.columns = Some(vec!["sex".to_owned()]);
         wanted.rows_per_unit = rows_per_unit;
-        let made = folder.fit(&wanted).unwrap();
+        let made = fit(&folder, &wanted).unwrap();
         match &made.certificate.terms[0].mechanism {
             demur_core::PrivacyLoss::DiscreteGaussian { variance, l2_squared, .. } => {
                 (variance / l2_squared).to_f64() * f64::from(rows_per_unit).powi(2)

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use demur_core::Adjacency;
-use demur_engine::{Ask, Backend, Embedded, Engine, EngineError, Project, Quote, Table, verify};
-use demur_ledger::{Location, Options};
+use demur_engine::{Backend, Embedded, Table, verify};
 use demur_plan::{Bounded, Catalog, declared_schema, plan};
 
+use crate::folder::Folder;
 use crate::near::{Dice, groups};
 
 /// patient, hospital, key, x.
@@ -121,44 +121,19 @@ fn neither_a_patient_nor_a_hospital_moves_more_than_it_may() {
     assert!(moved > 10_000, "hardly anything moved, so nothing was tested: {moved}");
 }
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new(catalog: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut csv = "patient,hospital,secret,k,x\n".to_owned();
-        // Hospital 0 has 60 patients, hospitals 1 to 20 have 2 each; everybody comes once.
-        (0..60).for_each(|patient| csv.push_str(&format!("{patient},0,s,a,4\n")));
-        (60..100).for_each(|patient| csv.push_str(&format!("{patient},{},s,b,2\n", 1 + patient % 20)));
-        std::fs::write(folder.path().join("t.csv"), csv).unwrap();
-        std::fs::write(folder.path().join("demur.toml"), catalog).unwrap();
-        Self(folder)
-    }
-
-    fn location(&self) -> Location {
-        Location::Sqlite(self.0.path().join(".demur/ledger.db"))
-    }
-
-    fn ask(&self, sql: &str, epsilon: &str) -> Result<demur_engine::Answer, EngineError> {
-        let project = Project::open(self.0.path())?;
-        let engine = Engine::for_project(&project, &self.location(), Options::default())?;
-        let ask = Ask {
-            sql: sql.to_owned(),
-            epsilon: Some(epsilon.to_owned()),
-            delta: Some("1e-6".to_owned()),
-            requester: "test".to_owned(),
-            ..Ask::default()
-        };
-        let quote = Quote::make(&project, &ask)?;
-        engine.query(&project, &ask, &quote, &Embedded::new(self.0.path())?)
-    }
+fn folder(catalog: &str) -> Folder {
+    let mut csv = "patient,hospital,secret,k,x\n".to_owned();
+    // Hospital 0 has 60 patients, hospitals 1 to 20 have 2 each; everybody comes once.
+    (0..60).for_each(|patient| csv.push_str(&format!("{patient},0,s,a,4\n")));
+    (60..100).for_each(|patient| csv.push_str(&format!("{patient},{},s,b,2\n", 1 + patient % 20)));
+    Folder::new(catalog, &csv)
 }
 
 #[test]
 fn answers_are_those_of_limited_hospitals_and_the_certificate_names_both() {
-    let folder = Folder::new(&catalog("patient", "add-remove", 1, 5));
+    let folder = folder(&catalog("patient", "add-remove", 1, 5));
     let sql = "SELECT k, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k";
-    let answer = folder.ask(sql, "100000").unwrap();
+    let answer = folder.answer(sql, "100000").unwrap();
     let table = Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap();
     let numbers: Vec<Vec<i64>> = table
         .rows
@@ -175,7 +150,7 @@ fn answers_are_those_of_limited_hospitals_and_the_certificate_names_both() {
 
 #[test]
 fn what_cannot_be_shared_out_is_refused() {
-    let folder = Folder::new(&catalog("patient", "add-remove", 1, 5));
+    let folder = folder(&catalog("patient", "add-remove", 1, 5));
     for sql in [
         "SELECT secret, COUNT(*) FROM t GROUP BY secret",
         "SELECT COUNT(DISTINCT patient) FROM t",
@@ -188,7 +163,11 @@ fn what_cannot_be_shared_out_is_refused() {
         "SELECT COUNT(*) FROM t AS a JOIN t AS b ON a.patient = b.patient",
         "SELECT COUNT(*) FROM t WHERE patient IN (SELECT patient FROM t WHERE x > 2)",
     ] {
-        assert_eq!(folder.ask(sql, "1").err().map(|error| error.code()), Some("plan.second_unit"), "{sql}");
+        assert_eq!(
+            folder.answer(sql, "1").err().map(|error| error.code()),
+            Some("plan.second_unit"),
+            "{sql}"
+        );
     }
 }
 
@@ -197,11 +176,11 @@ fn a_budget_for_one_kind_does_not_pay_for_two() {
     let two = catalog("patient", "add-remove", 1, 5);
     let one: String =
         two.lines().filter(|line| !line.starts_with("second_unit")).collect::<Vec<_>>().join("\n");
-    let folder = Folder::new(&one);
-    folder.ask("SELECT COUNT(*) FROM t", "1").unwrap();
-    std::fs::write(folder.0.path().join("demur.toml"), two).unwrap();
+    let folder = folder(&one);
+    folder.answer("SELECT COUNT(*) FROM t", "1").unwrap();
+    folder.declare(&two);
     assert_eq!(
-        folder.ask("SELECT COUNT(*) FROM t", "1").err().map(|error| error.code()),
+        folder.answer("SELECT COUNT(*) FROM t", "1").err().map(|error| error.code()),
         Some("engine.unit")
     );
 }
