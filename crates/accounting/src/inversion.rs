@@ -37,14 +37,27 @@ use crate::Bounds;
 use crate::law::{Base, Law};
 use crate::nodes::{Moments, Nodes, Reach, UNIT};
 pub(crate) use line::Line;
-use saddle::RealMoments;
+use saddle::{RealMoments, Saddle};
 
 /// What the certified errors shall be below, relatively.
 const GOAL: f64 = 1e-13;
-/// How many nodes are tried at most.
-const MOST_NODES: f64 = 400_000.0;
-/// How many evaluations of single waves are tried at most.
-const MOST_WAVES: f64 = 3e7;
+
+/// How far a line is followed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Care {
+    /// What may be left out, relatively.
+    goal: f64,
+    /// How many nodes are tried at most.
+    most_nodes: f64,
+    /// How many evaluations of single waves are tried at most.
+    most_waves: f64,
+}
+
+impl Care {
+    const USUAL: Self = Self { goal: GOAL, most_nodes: 4e5, most_waves: 3e7 };
+    /// Where waves fade late and all but a few of them cancel.
+    pub(crate) const FAR: Self = Self { goal: 1e-11, most_nodes: 1e8, most_waves: 2e8 };
+}
 /// How many nodes the laws may have together.
 const MOST_WIDTH: f64 = 3e5;
 
@@ -69,14 +82,21 @@ impl Sum {
     pub(crate) fn line_for_epsilon(&self, epsilon: f64, lattice: Option<Lattice>) -> Option<Line> {
         let mut real = RealMoments::new(self);
         let saddle = real.saddle(|saddle| saddle.epsilon - epsilon)?;
-        Line::new(self, &mut real, saddle, lattice)
+        Line::new(self, &mut real, saddle, lattice, Care::USUAL)
     }
 
     /// The line for ε near δ.
     pub(crate) fn line_for_delta(&self, log_delta: f64, lattice: Option<Lattice>) -> Option<Line> {
         let mut real = RealMoments::new(self);
         let saddle = real.saddle(|saddle| log_delta - saddle.log_delta)?;
-        Line::new(self, &mut real, saddle, lattice)
+        Line::new(self, &mut real, saddle, lattice, Care::USUAL)
+    }
+
+    /// The line at a given c, for δ near `epsilon`.
+    pub(crate) fn line_at(&self, tilt: f64, (epsilon, log_delta): (f64, f64), care: Care) -> Option<Line> {
+        let mut real = RealMoments::new(self);
+        let saddle = Saddle { epsilon, log_delta, ..real.at(tilt) };
+        Line::new(self, &mut real, saddle, None, care)
     }
 
     /// Whether the moments at real c can be had in good time.

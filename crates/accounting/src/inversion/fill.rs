@@ -6,7 +6,7 @@ use num_complex::Complex64;
 
 use super::line::Line;
 use super::saddle::RealMoments;
-use super::{MOST_NODES, MOST_WAVES, MOST_WIDTH, Sum};
+use super::{Care, MOST_WIDTH, Sum};
 use crate::decay::Decay;
 use crate::law::Law;
 use crate::nodes::{Nodes, Reach, Tilted, UNIT};
@@ -19,6 +19,7 @@ pub(super) struct Fill<'a> {
     pub(super) last: usize,
     /// What may be left out.
     pub(super) goal: f64,
+    pub(super) care: Care,
     /// By what factor the kernel may exceed 1/y².
     pub(super) kernel: f64,
     /// How many waves were added up so far.
@@ -31,19 +32,21 @@ impl Fill<'_> {
     /// Tilted laws for frequencies up to some y, for so many nodes; `None` where that would take too long.
     fn laws(&mut self, frequency: f64, tolerance: f64, nodes: f64) -> Option<Vec<(Tilted, f64)>> {
         let reach = Reach { tilt: self.line.tilt, frequency, tolerance };
-        self.width = self.sum.terms.iter().map(|(law, _)| Nodes::expected(law, reach)).sum();
-        self.spend(nodes + 1.0)?;
-        if self.width > MOST_WIDTH {
+        let expected: f64 = self.sum.terms.iter().map(|(law, _)| Nodes::expected(law, reach)).sum();
+        if expected > MOST_WIDTH {
             return None;
         }
         let tilted = |(law, count): &(Law, f64)| (Nodes::of(law, reach).tilted(self.line.tilt), *count);
-        Some(self.sum.terms.iter().map(tilted).collect())
+        let laws: Vec<_> = self.sum.terms.iter().map(tilted).collect();
+        self.width = laws.iter().map(|(law, _)| law.width()).sum();
+        self.spend(nodes + 1.0)?;
+        Some(laws)
     }
 
     /// Counts the work for so many nodes with the laws made last.
     fn spend(&mut self, nodes: f64) -> Option<()> {
         self.waves += nodes * (self.width + 1.0);
-        (self.waves <= MOST_WAVES).then_some(())
+        (self.waves <= self.care.most_waves).then_some(())
     }
 
     /// 1 + |z| at a frequency: as many times what nodes miss their moments may be off.
@@ -77,7 +80,7 @@ impl Fill<'_> {
                     return Some(true);
                 }
             }
-            if self.line.nodes.len() as f64 > MOST_NODES {
+            if self.line.nodes.len() as f64 > self.care.most_nodes {
                 return None;
             }
             frequency *= 2.0;
@@ -91,17 +94,18 @@ impl Fill<'_> {
     pub(super) fn far(&mut self) -> Option<bool> {
         let (step, uses) = (self.line.step, self.sum.uses().max(1.0));
         let (mut index, last) = (self.line.nodes.len(), self.last);
-        // Σ h/π·B/y² over all nodes from y on is at most B/(π(y − h)).
-        let from = (index.max(2) - 1) as f64 * step;
-        let enough = (self.goal * PI * from).ln();
         let slack = 1e-9 + 16.0 * UNIT * uses;
         self.line.tail += self.goal * self.kernel * (1.0 + 1e-9);
         let mut frequency = index as f64 * step;
+        let blocks = 1.0 + (last as f64 / index.max(1) as f64).log2().max(0.0).ceil();
         while index <= last {
-            frequency = (2.0 * frequency).min(last as f64 * step);
+            frequency = (2.0 * frequency.max(index as f64 * step)).min(last as f64 * step);
             let block = ((frequency / step) as usize).clamp(index, last);
             let tolerance = (1e-2 / (uses * self.size(frequency))).max(1e-19);
             let laws = self.laws(frequency, tolerance, 0.0)?;
+            // Σ h/π·B/y² over all nodes from y on is at most B/(π(y − h)), and each block may use up an equal share of the goal.
+            let from = (index.max(2) - 1) as f64 * step;
+            let enough = (self.goal * PI * from / blocks).ln();
             let mut risen = vec![];
             while index <= block {
                 self.spend(1.0)?;
@@ -175,12 +179,12 @@ impl Modulus {
     }
 
     /// The least y (roughly) beyond which less than `goal` is left.
-    pub(super) fn end(&self, step: f64, goal: f64) -> Option<f64> {
+    pub(super) fn end(&self, step: f64, goal: f64, most_nodes: f64) -> Option<f64> {
         let done = |y: f64| self.log(y) - (PI * (y - step).max(step / 2.0)).ln() <= goal.ln();
         let (mut low, mut high) = (step, step * 2.0);
         while !done(high) {
             (low, high) = (high, high * 2.0);
-            if high > step * MOST_NODES {
+            if high > step * most_nodes {
                 return None;
             }
         }
@@ -218,7 +222,8 @@ mod tests {
         let mut line = Line::empty(tilt, step, saddle, (0.0, 2.0));
         line.log_scale = saddle.log_moment;
         line.nodes = (0..begin).map(|index| line.node(&sum, &[], index as f64 * step)).collect();
-        let mut fill = Fill { sum: &sum, line: &mut line, last, goal, kernel: 1.0, waves: 0.0, width: 0.0 };
+        let (care, kernel) = (Care::USUAL, 1.0);
+        let mut fill = Fill { sum: &sum, line: &mut line, last, goal, care, kernel, waves: 0.0, width: 0.0 };
         assert_eq!(fill.far(), Some(true));
         // What is left out, by adding it up.
         let heavy = |loss: i32, probability: f64| probability * f64::from(loss).exp();

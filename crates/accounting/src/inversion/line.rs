@@ -6,7 +6,7 @@ use num_complex::Complex64;
 
 use super::fill::{Fill, Modulus};
 use super::saddle::{RealMoments, Saddle, bounds_beyond, place, spacing};
-use super::{GOAL, Lattice, Sum, log_payoff};
+use super::{Care, Lattice, Sum, log_payoff};
 use crate::Bounds;
 use crate::nodes::{Tilted, UNIT};
 
@@ -39,9 +39,10 @@ impl Line {
         real: &mut RealMoments<'_>,
         saddle: Saddle,
         lattice: Option<Lattice>,
+        care: Care,
     ) -> Option<Self> {
         let (tilt, distance, beyond) = place(real, saddle)?;
-        let goal = GOAL / (tilt * (tilt + 1.0) * (2.0 * PI * saddle.curvature).sqrt());
+        let goal = care.goal / (tilt * (tilt + 1.0) * (2.0 * PI * saddle.curvature).sqrt());
         let mut line = Self { lattice, ..Self::empty(tilt, 2.0 * PI / distance, saddle, beyond) };
         let mut kernel = 1.0;
         let (step, end, goal) = match lattice {
@@ -56,7 +57,7 @@ impl Line {
             None => {
                 let step = line.step;
                 let modulus = Modulus::new(sum, real, tilt);
-                let end = modulus.end(step, goal)?;
+                let end = modulus.end(step, goal, care.most_nodes)?;
                 line.tail = modulus.log(end).exp() / (PI * (end - step).max(step / 2.0));
                 (step, end, goal)
             }
@@ -66,6 +67,7 @@ impl Line {
             line: &mut line,
             last: (end / step).round() as usize,
             goal,
+            care,
             kernel,
             waves: 0.0,
             width: 0.0,

@@ -16,6 +16,12 @@
 //! ```text
 //! rounding error ≤ (64 + n/4)·u·|z|·|z + 1|·Σ wⱼ·max(A, 1, e^(−Lⱼ))·|Lⱼ|·scaleⱼ
 //! ```
+//!
+//! and also, since it is at most |z|·(A + e^(−L)) and scale ≥ 2|L|, far up the line, where waves turn often,
+//!
+//! ```text
+//! rounding error ≤ (64 + n/4)·u·2|z + 1|·Σ wⱼ·max(A, 1, e^(−Lⱼ))·scaleⱼ
+//! ```
 
 use num_complex::Complex64;
 
@@ -37,7 +43,9 @@ pub(crate) struct Moments {
     pub(crate) mean: f64,
     /// Its variance, (ln K)″(c).
     pub(crate) variance: f64,
+    /// What multiplies |z||z + 1| in the error, and what multiplies |z + 1|.
     rounding: f64,
+    turning: f64,
     missing: f64,
 }
 
@@ -59,7 +67,7 @@ impl Nodes {
     /// The same, telling what the weights of each block become when multiplied by e^(cL).
     pub(super) fn moments_with(&self, tilt: f64, heavy: impl FnMut(usize, [f64; LANES])) -> Moments {
         let (log_scale, sums) = self.sums(tilt, heavy);
-        let [mut excess, mut drift, slope, curvature, scale] = sums;
+        let [mut excess, mut drift, slope, curvature, scale, reach] = sums;
         if log_scale > 0.0 {
             excess -= 1.0;
         } else {
@@ -67,7 +75,7 @@ impl Nodes {
             drift += self.imbalance;
         }
         let moment = 1.0 + excess;
-        let mean = slope / moment;
+        let (mean, units) = (slope / moment, (64.0 + self.count as f64 / 4.0) * UNIT);
         Moments {
             tilt,
             log_scale,
@@ -75,13 +83,14 @@ impl Nodes {
             drift,
             mean,
             variance: curvature / moment - mean * mean,
-            rounding: (64.0 + self.count as f64 / 4.0) * UNIT * scale,
+            rounding: units * scale,
+            turning: 2.0 * units * reach,
             missing: self.missing * moment.max(1.0) * (1.0 + 1e-9),
         }
     }
 
     /// What [`add_up`] says, and ln of what it is divided by.
-    fn sums(&self, tilt: f64, mut heavy: impl FnMut(usize, [f64; LANES])) -> (f64, [f64; 5]) {
+    fn sums(&self, tilt: f64, mut heavy: impl FnMut(usize, [f64; LANES])) -> (f64, [f64; 6]) {
         let losses = self.blocks.iter().flat_map(|block| block.losses);
         let largest = losses.fold(0.0, |most, loss| loss.abs().max(most));
         if largest * tilt.max(1.0) < PLAIN {
@@ -116,19 +125,22 @@ struct Term {
     heavy: f64,
     excess: f64,
     drift: f64,
-    /// What an error of its loss is multiplied by.
+    /// What an error of its loss is multiplied by, and what a wave that has turned is.
     steepness: f64,
+    height: f64,
 }
 
 impl Term {
     #[inline(always)]
     fn new(tilt: f64, loss: f64, weight: f64, up: Growth, down: Growth) -> Self {
         let heavy = weight * up.whole;
+        let height = heavy.max(weight).max(weight * down.whole);
         Self {
             heavy,
             excess: weight * (up.second + tilt * down.second),
             drift: weight * (loss * up.first + down.second),
-            steepness: heavy.max(weight).max(weight * down.whole) * loss.abs(),
+            steepness: height * loss.abs(),
+            height,
         }
     }
 
@@ -141,13 +153,15 @@ impl Term {
         let heavy = libm::exp(log + t - log_scale);
         if log_scale > 0.0 {
             // Terms are summed as they are: their errors are of first order.
-            return Self { heavy, excess: heavy, drift: heavy * loss, steepness: heavy };
+            return Self { heavy, excess: heavy, drift: heavy * loss, steepness: heavy, height: heavy };
         }
+        let height = heavy.max(weight * down.whole);
         Self {
             heavy,
             excess: heavy + weight * (tilt * down.first - 1.0),
             drift: heavy * loss + weight * down.first,
-            steepness: heavy.max(weight * down.whole) * loss.abs(),
+            steepness: height * loss.abs(),
+            height,
         }
     }
 }
@@ -160,10 +174,10 @@ struct Plain<'a, F> {
 }
 
 impl<F: FnMut(usize, [f64; LANES])> Loop for Plain<'_, F> {
-    type Output = [f64; 5];
+    type Output = [f64; 6];
 
     #[inline(always)]
-    fn run<const FUSED: bool>(self) -> [f64; 5] {
+    fn run<const FUSED: bool>(self) -> [f64; 6] {
         let Self { blocks, tilt, heavy } = self;
         let term = |loss: f64, (weight, _): (f64, f64)| {
             Term::new(tilt, loss, weight, growth::<FUSED>(tilt * loss), growth::<FUSED>(-loss))
@@ -172,14 +186,14 @@ impl<F: FnMut(usize, [f64; LANES])> Loop for Plain<'_, F> {
     }
 }
 
-/// Σ of excess, drift, heavy·L, heavy·L², and steepness·scale.
+/// Σ of excess, drift, heavy·L, heavy·L², steepness·scale, and height·scale.
 #[inline(always)]
 fn add_up(
     blocks: &[Block],
     term: impl Fn(f64, (f64, f64)) -> Term,
     mut heavy: impl FnMut(usize, [f64; LANES]),
-) -> [f64; 5] {
-    let mut sums = [[0.0; LANES]; 5];
+) -> [f64; 6] {
+    let mut sums = [[0.0; LANES]; 6];
     for (index, block) in blocks.iter().enumerate() {
         let mut weights = [0.0; LANES];
         for lane in 0..LANES {
@@ -191,6 +205,7 @@ fn add_up(
             sums[2][lane] += term.heavy * loss;
             sums[3][lane] += term.heavy * loss * loss;
             sums[4][lane] += term.steepness * block.scales[lane];
+            sums[5][lane] += term.height * block.scales[lane];
         }
         heavy(index, weights);
     }
@@ -248,8 +263,9 @@ impl Moments {
     /// A bound on the error of K(c + iy).
     pub(super) fn error(&self, frequency: f64) -> f64 {
         let (c, y) = (self.tilt, frequency);
-        let order = if self.log_scale > 0.0 { c.hypot(y) } else { c.hypot(y) * (c + 1.0).hypot(y) };
-        self.missing * (1.0 + c.hypot(y)) + self.rounding * order
+        let (size, next) = (c.hypot(y), (c + 1.0).hypot(y));
+        let order = if self.log_scale > 0.0 { size } else { size * next };
+        self.missing * (1.0 + size) + (self.rounding * order).min(self.turning * next)
     }
 }
 

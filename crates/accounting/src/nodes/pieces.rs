@@ -21,13 +21,14 @@ use crate::law::{Direction, Flat, Pieces, Sampling};
 
 pub(super) fn nodes(pieces: &Pieces, sampling: Option<&Sampling>, reach: Reach) -> Nodes {
     let mut nodes = Nodes::default();
-    let mut weigh = Weigh { nodes: &mut nodes, sampling };
+    let negligible = 1e-3 * reach.tolerance / (1.0 + pieces.atoms.len() as f64);
+    let mut weigh = Weigh { nodes: &mut nodes, sampling, missing: 0.0 };
     for atom in &pieces.atoms {
-        weigh.push(atom.loss.to_f64(), atom.probability, atom.other);
+        weigh.atom((atom.loss.to_f64(), atom.probability, atom.other), reach.tilt, negligible);
     }
     let panels = pieces.flats.iter().flat_map(|flat| panels(flat, sampling, reach)).collect::<Vec<_>>();
     let share = reach.tolerance / panels.len().max(1) as f64;
-    let mut missing = 0.0;
+    let mut missing = weigh.missing;
     for panel in panels {
         let (index, error) = size(&panel, sampling, reach, share);
         missing += error;
@@ -80,9 +81,25 @@ fn turns(flat: &Flat, sampling: Option<&Sampling>, reach: Reach) -> f64 {
 struct Weigh<'a> {
     nodes: &'a mut Nodes,
     sampling: Option<&'a Sampling>,
+    /// What atoms that do not count add up to.
+    missing: f64,
 }
 
 impl Weigh<'_> {
+    /// An atom, unless it counts neither here nor at z = −1, nor in the variance.
+    fn atom(&mut self, (loss, probability, other): (f64, f64, f64), tilt: f64, negligible: f64) {
+        let (sampled, weight) = match self.sampling {
+            None => (loss, probability),
+            Some(sampling) => (sampling.loss(loss), sampling.probability(probability, other)),
+        };
+        let heavy = weight.ln() + (tilt * sampled).max(-sampled).max(0.0) + libm::log1p(sampled * sampled);
+        if heavy < negligible.ln() {
+            self.missing += 4.0 * negligible;
+        } else {
+            self.push(loss, probability, other);
+        }
+    }
+
     fn push(&mut self, loss: f64, probability: f64, other: f64) {
         match self.sampling {
             None => self.nodes.push(loss, probability, 2.0 * loss.abs()),

@@ -4,7 +4,7 @@ use num_complex::Complex64;
 
 use super::moments::{LogMoment, Moments};
 use super::trigonometry::{Weighted, sum_of_waves};
-use super::{Block, Nodes, UNIT};
+use super::{Block, LANES, Nodes, UNIT};
 
 /// The moments of a law on a line Re z = c.
 #[derive(Clone, Debug)]
@@ -28,6 +28,11 @@ impl Tilted {
     /// ln K(c).
     pub(crate) fn log_moment(&self) -> f64 {
         self.moments.log_moment()
+    }
+
+    /// How many waves it is made of.
+    pub(crate) fn width(&self) -> f64 {
+        (self.blocks.len() * LANES) as f64
     }
 
     /// The standard deviation of the tilted loss is at most this.
