@@ -22,17 +22,20 @@ on the law of the loss L itself, by the route that suits the mechanisms:
     curve     two sampled Gaussians: one integral along the curve where the losses add up to e
     curves    the same beside discrete laws, one for each atom
     panels    sampled Laplace: the density of the sum, piece by piece, convolved by quadrature
+    place     a group on a sample, one use: the tails beyond the best place, found by bisection
+    halves    sampled discrete laws: all sums, in two lists that are laid beside each other
     tails     everything smooth: each tail by Gil-Pelaez from its characteristic function
 
 The first six are enclosed: Arb's balls contain the true value, and precision is raised
 until 33 digits are certain. An epsilon is enclosed by delta's values on both sides of it. (The order
-of zcdp is only near the best one, to 60 digits or more; the value depends on the square of that.)
-The last four are quadratures; each is done twice, with other steps, ranges and contours, and
+of zcdp and the place of a group are only near the best one, to 60 digits or more; the value depends on the square of that.)
+The last ones but `place` are quadratures or lists that are cut off; each is done twice, with other steps, ranges and contours, and
 the two must agree to 31 digits.
 
 Where sampling makes the two directions differ, P has the record ("remove") or Q has it
 ("add"); the value is the larger one, and both are recorded unless one is negligible.
 """
+import bisect
 import functools
 import json
 import math
@@ -106,6 +109,14 @@ class Spread(NamedTuple):
 class Sampled(NamedTuple):
     """P is the mixture (1 - rate) Q' + rate P', and Q = Q'; its loss is ln(1 - rate + rate exp(L'))."""
 
+    rate: Fraction
+    inner: tuple
+
+
+class Gathered(NamedTuple):
+    """P mixes 0 to `people` times the move of the noise, as they are in the sample each by chance; Q has none of them."""
+
+    people: int
     rate: Fraction
     inner: tuple
 
@@ -265,6 +276,8 @@ def subsampled(rate, loss):
 def group(size, loss):
     """Additive noise against a group: the sensitivity grows with it."""
     inner = loss.single()
+    if isinstance(inner, Sampled):
+        return one(Gathered(int(size), inner.rate, inner.inner))
     if isinstance(inner, Gaussian):
         return one(Gaussian(inner.square * size**2))
     return laplace(epsilon=inner.half * size)  # of a Laplace mechanism
@@ -543,6 +556,56 @@ def normals(loss):
         return value, fall
 
     return {"": profile}
+
+
+def place(loss):
+    """A group on a sample: the best event is everything beyond the place where P is exp(e) times Q."""
+    people, rate, inner = loss.single()
+    rate = number(rate)
+    weights = [arb.bin_uiui(people, j) * rate**j * (1 - rate) ** (people - j) for j in range(people + 1)]
+    if isinstance(inner, Gaussian):
+        move, first, last = number(inner.square).sqrt(), arb(-400), arb(400)
+        tail = above
+
+        def ratio(j, t):
+            return (j * move * t - (j * move) ** 2 / 2).exp()
+    else:
+        move = number(inner.half)
+        first, last = arb(0), people * move
+
+        def tail(x):
+            return (-x).exp() / 2 if x > 0 else 1 - x.exp() / 2
+
+        def ratio(j, t):
+            return max(-j * move, min(j * move, 2 * t - j * move), key=fraction).exp()
+
+    def mixed(t):
+        return sum((w * ratio(j, t) for j, w in enumerate(weights)), arb(0))
+
+    def beyond(e):
+        """P and Q beyond the place where their ratio is exp(e)."""
+        low, high = first, last
+        for _ in range(ctx.prec // 2 + 40):
+            t = ((low + high) / 2).mid()
+            if mixed(t).mid() < e.exp().mid():
+                low = t
+            else:
+                high = t
+        return sum((w * tail(low - j * move) for j, w in enumerate(weights)), arb(0)), tail(low)
+
+    def remove(e):
+        if mixed(last) < number(e).exp():  # all of P is below
+            return arb(0), arb(0)
+        p, q = beyond(number(e))
+        return p - number(e).exp() * q, number(e).exp() * q
+
+    def add(e):
+        if mixed(first) > (-number(e)).exp():
+            return arb(0), arb(0)
+        p, q = beyond(-number(e))
+        return (1 - q) - number(e).exp() * (1 - p), number(e).exp() * (1 - p)
+
+    return {"remove": remove, "add": add}
 
 
 def order(loss):
@@ -937,8 +1000,71 @@ def convolved(low, w, at_low, at_high, density, n, style):
 # ---------------------------------------------------------------------------------------------
 # Cases.
 
-ENCLOSED = {f.__name__: f for f in (formula, atoms, coins, splines, normals, order)}
-QUADRATURES = {f.__name__: f for f in (curve, curves, panels, tails)}
+def halves(loss, style):
+    """Sampled discrete laws: all sums of one half of the uses, beside all sums of the other; in whole multiples of 2^-bits."""
+    (mechanism, n), = loss.parts
+    ctx.prec = bits = int(style.digits * 3.33) + 80
+    whole = arb(2) ** bits
+    fixed = lambda x: int((x * whole).mid().floor().unique_fmpz())
+    rate, negligible, faces = number(mechanism.rate), arb(10) ** -style.digits, []
+    for l, p in mechanism.inner.law().items():
+        q = p * (-number(l)).exp()
+        p = (1 - rate) * q + rate * p
+        if p > negligible or q > negligible:
+            faces.append((fixed((p / q).log()), fixed(p), fixed(q)))
+
+    def sums(uses):
+        """(loss, P, Q) of every way in which the faces can come up, without those that never do."""
+        found, least = [], fixed(negligible / 10**6)
+
+        def go(index, done, run, l, p, q):
+            """All that begins so; the last face came up `run` times. Equal faces are in one order, the others in all orders."""
+            if done == uses:
+                found.append((l, p, q))
+                return
+            for next_ in range(index, len(faces)):
+                more, a, b = faces[next_]
+                again = run + 1 if next_ == index else 1
+                here = p * a * (done + 1) // again >> bits
+                there = q * b * (done + 1) // again >> bits
+                if here > least or there > least:
+                    go(next_, done + 1, again, l + more, here, there)
+
+        go(0, 0, 0, 0, 1 << bits, 1 << bits)
+        return sorted(found)
+
+    first, second = sums(n // 2), sums(n - n // 2)
+    losses, ends = [row[0] for row in second], {}
+    for index in (1, 2):
+        rising, total = [0], 0
+        for row in reversed(second):
+            total += row[index]
+            rising.append(total)
+        ends[index] = rising[::-1]
+
+    def beyond(e):
+        """P and Q of the losses above e, and of the others."""
+        at, p, q = fixed(number(e)), 0, 0
+        for l, a, b in first:
+            index = bisect.bisect_right(losses, at - l)
+            p += a * ends[1][index]
+            q += b * ends[2][index]
+        p_all, q_all = (sum(row[i] for row in first) * ends[i][0] for i in (1, 2))
+        return [arb(x) / whole / whole for x in (p, q, p_all - p, q_all - q)]
+
+    def remove(e):
+        p, q, _, _ = beyond(e)
+        return p - number(e).exp() * q, number(e).exp() * q
+
+    def add(e):
+        _, _, p, q = beyond(-e)
+        return q - number(e).exp() * p, number(e).exp() * p
+
+    return {"remove": remove, "add": add}
+
+
+ENCLOSED = {f.__name__: f for f in (formula, atoms, coins, splines, normals, order, place)}
+QUADRATURES = {f.__name__: f for f in (curve, curves, panels, tails, halves)}
 
 
 def route_of(loss):
@@ -947,6 +1073,8 @@ def route_of(loss):
         return "order"
     if loss.only(Atoms) and (mechanism is None or mechanism.tail):
         return "atoms"
+    if isinstance(mechanism, Gathered):
+        return "place"
     if mechanism or loss.only(Gaussian):
         return "formula"
     if loss.only(Atoms, Spread):
@@ -956,7 +1084,7 @@ def route_of(loss):
     if len(loss.parts) == 1:
         (mechanism, n), = loss.parts
         if isinstance(mechanism.inner, Atoms):
-            return "coins"
+            return "halves" if mechanism.inner.tail else "coins"
         if isinstance(mechanism.inner, Spread):
             return "panels"
         if n == 2:
@@ -1407,13 +1535,29 @@ def sampled_beside_atoms():
     yield from epsilons("subsampled(0.01, gaussian(sigma=2))*2 + pure(0.7)", "1e-5", "1e-10")
 
 
+def sampled_discrete_gaussians():
+    """More sums than can be listed by hand, on no lattice."""
+    yield from deltas("subsampled(0.01, discrete_gaussian(sigma=2))*10", "0.05", "0.1")
+    yield from deltas("subsampled(0.1, discrete_gaussian(sigma=1))*12", "0.5", "2")
+
+
+def groups_on_samples():
+    yield from deltas("group(2, subsampled(0.1, gaussian(sigma=10)))", "0.01", "0.1")
+    yield from deltas("group(3, subsampled(0.01, gaussian(sigma=1)))", "0.1", "1", "5")
+    yield from deltas("group(5, subsampled(0.5, laplace(scale=2)))", "0.1", "1", "2")
+    yield from deltas("group(2, subsampled(0.001, laplace(scale=0.8)))", "0.001", "0.01")
+    yield from epsilons("group(3, subsampled(0.1, gaussian(sigma=2)))", "1e-5", "1e-10", "1e-100")
+    yield from epsilons("group(3, subsampled(0.5, laplace(scale=0.8)))", "1e-5")
+    yield from epsilons("group(10, subsampled(0.01, laplace(epsilon=0.1)))", "1e-6")
+
+
 def main():
     start, rows = time.time(), []
     self_check()
     print(f"{time.time() - start:7.2f} s  the routes agree with each other", flush=True)
     for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, rare_samples, long_compositions,
                    sampled_divergences, long_lattices, many_steps, few_sampled_laplaces, small_deltas, rarer_sampled_laplaces,
-                   sampled_beside_atoms):
+                   sampled_beside_atoms, sampled_discrete_gaussians, groups_on_samples):
         rows += [compute() for compute in family()]
         with open(PATH, "w") as file:
             file.write("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")

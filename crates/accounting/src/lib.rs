@@ -34,6 +34,7 @@ mod error;
 mod filter;
 mod gaussian;
 mod grid;
+mod haze;
 mod histogram;
 mod inversion;
 mod lattice;

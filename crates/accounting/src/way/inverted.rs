@@ -4,11 +4,13 @@ use demur_exact::Rational;
 
 use super::{HIGHEST, Way, unproven};
 use crate::bent::{Bent, Digits};
+use crate::haze::Haze;
 use crate::inversion::Lattice;
 use crate::law::{Base, Direction, Law};
 use crate::mixed::Mixed;
 use crate::solve::least_epsilon;
 use crate::split::Split;
+use crate::sums::Few;
 use crate::{AccountingError, Bounds};
 
 /// The relative width with which a path that bends is good enough.
@@ -19,6 +21,9 @@ const CAREFUL: f64 = 1e-9;
 
 /// How near the ε a path was made for must be to the one it finds.
 const NEAR: f64 = 0.02;
+
+/// What a short list may leave out, as a share of δ.
+const SHORT: f64 = 1e-10;
 
 /// Up to so many uses on samples the path that bends is faster than the straight one.
 const FEW: f64 = 64.0;
@@ -43,8 +48,9 @@ impl Way {
             }
         }
         let bent = || if self.mixed { self.mixed_delta(epsilon) } else { self.bent_delta(epsilon) };
-        let found = self.either(bent, line);
-        self.or_listed(found, || self.few_delta(epsilon)).ok_or_else(unproven)
+        let found = self.or_listed(self.either(bent, line), || self.few_delta(epsilon));
+        let hazed = || self.short_delta(epsilon).or_else(|| Haze::delta_at(&self.sum, epsilon));
+        self.or_hazed(found, lattice, hazed).ok_or_else(unproven)
     }
 
     /// Whether the atoms should be taken apart: their moments do not fall.
@@ -107,8 +113,52 @@ impl Way {
         }
         let bent =
             || if self.mixed { self.mixed_epsilon(delta, within) } else { self.bent_epsilon(delta, within) };
-        let found = self.either(bent, line);
-        self.or_listed(found, || self.few_epsilon(delta, within)).ok_or_else(unproven)
+        let found = self.or_listed(self.either(bent, line), || self.few_epsilon(delta, within));
+        let hazed = || {
+            let (at_least, at_most) = (within.to_f64_down(), at_most.to_f64_up() * (1.0 + 1e-15));
+            self.short_epsilon(delta, within).or_else(|| Haze::epsilon_at(&self.sum, at_least, at_most))
+        };
+        self.or_hazed(found, lattice, hazed).ok_or_else(unproven)
+    }
+
+    /// δ(ε) from a list that is short because it leaves out what no nine digits would show.
+    fn short_delta(&self, epsilon: f64) -> Option<Bounds> {
+        let mut floor = 1e-16;
+        while self.sum.uses() <= FEW && floor > 1e-100 {
+            let few = Few::new(&self.terms.laws, floor)?;
+            let found = few.delta(epsilon);
+            if few.left_out() <= SHORT * found.lower {
+                return Some(found);
+            }
+            floor = (1e-6 * floor).min(SHORT / 4.0 * found.lower).max(1e-12 * floor);
+        }
+        None
+    }
+
+    /// The same for ε(δ).
+    fn short_epsilon(&self, delta: &Rational, within: &Rational) -> Option<Bounds> {
+        if self.sum.uses() > FEW {
+            return None;
+        }
+        let few = Few::new(&self.terms.laws, SHORT * within.to_f64_down())?;
+        let (_, guess) = self.sum.saddle_for_delta(within.to_f64_down().max(f64::MIN_POSITIVE).ln())?;
+        let profile = |tried: &Rational| self.below_top(tried, || few.delta(tried.to_f64()));
+        least_epsilon(profile, delta, guess.max(1e-9), self.top().unwrap_or(HIGHEST))
+    }
+
+    /// What is seen through a haze where that can be had and nothing else is narrow.
+    fn or_hazed(
+        &self,
+        found: Option<Bounds>,
+        lattice: Option<Lattice>,
+        hazed: impl Fn() -> Option<Bounds>,
+    ) -> Option<Bounds> {
+        let wide = found.is_none_or(|found| found.relative_width() >= CAREFUL && found.upper > 0.0);
+        let hazed = if wide && lattice.is_none() && Haze::suits(&self.sum) { hazed() } else { None };
+        match (found, hazed) {
+            (Some(found), Some(hazed)) => Some(found.and(hazed)),
+            (found, hazed) => found.or(hazed),
+        }
     }
 
     /// What a list of all sums says where that can be had and the line is not narrow.
@@ -127,7 +177,7 @@ impl Way {
         let few = !self.mixed && self.sum.uses() <= FEW;
         let first = if few { bent() } else { line() };
         match first {
-            Some(first) if first.relative_width() < NARROW || first.upper == 0.0 => Some(first),
+            Some(first) if first.relative_width() < CAREFUL || first.upper == 0.0 => Some(first),
             Some(first) => {
                 let second = if few { line() } else { bent() };
                 Some(second.map_or(first, |second| first.and(second)))
