@@ -4,6 +4,7 @@ use demur_core::PrivacyLoss;
 use demur_exact::Rational;
 
 use crate::crowd::Crowd;
+use crate::gathering::Gathering;
 use crate::law::Terms;
 use crate::way::Way;
 use crate::{AccountingError, Answer, Bounds, Method, classical, renyi};
@@ -28,6 +29,8 @@ pub struct Account {
     pure: Option<Rational>,
     /// The group it is about, where its people are sampled.
     crowd: Option<Crowd>,
+    /// The same where it is one use of noise, which has a formula.
+    gathering: Option<Gathering>,
 }
 
 /// What is asked.
@@ -47,12 +50,17 @@ impl Account {
     /// The account of a loss.
     pub fn of(loss: &PrivacyLoss) -> Result<Self, AccountingError> {
         let (pure, crowd) = (loss.pure_epsilon(), Crowd::of(loss)?);
-        Ok(Self { pure, crowd, ..Self::of_terms(Terms::of(loss)?) })
+        Ok(Self { pure, crowd, gathering: Gathering::of(loss)?, ..Self::of_terms(Terms::of(loss)?) })
     }
 
     pub(crate) fn of_terms(terms: Terms) -> Self {
         let reversed = (!terms.symmetric()).then(|| Way::new(terms.reversed()));
-        Self { ways: std::iter::once(Way::new(terms)).chain(reversed).collect(), pure: None, crowd: None }
+        Self {
+            ways: std::iter::once(Way::new(terms)).chain(reversed).collect(),
+            pure: None,
+            crowd: None,
+            gathering: None,
+        }
     }
 
     /// With the person removed.
@@ -104,6 +112,10 @@ impl Account {
         question.check()?;
         if let Some(answer) = self.by_pure(question) {
             return Ok(answer);
+        }
+        if let Some(bounds) = self.gathering.as_ref().and_then(|gathering| gathering.bounds(question)) {
+            let reason = "how many of a group are in a sample has a formula".to_owned();
+            return Ok(Answer { bounds, method: Method::Closed, reason });
         }
         let (method, reason) = match question {
             Question::Epsilon { delta } if !delta.is_zero() && delta.to_f64() < NOTHING => {

@@ -32,6 +32,7 @@ mod crowd;
 mod decay;
 mod error;
 mod filter;
+mod gathering;
 mod gaussian;
 mod grid;
 mod haze;
