@@ -7,7 +7,9 @@
 //! are multiplied by k. Randomized answers are given by each person, so k of them are k answers. Anything
 //! that is (ε, δ)-private is (kε, δ·(e^(kε) − 1)/(e^ε − 1))-private for the group, and ρ becomes k²ρ.
 //!
-//! **Groups in a sample.** Of k people a sample has some with probability q′ = 1 − (1 − q)^k, and
+//! **Groups in a sample,** `subsampled(q, group(k, …))`, are in it together or not at all: rate q, and k times as far.
+//!
+//! **Groups on a sample,** `group(k, subsampled(q, …))`: of k people a sample has some with probability q′ = 1 − (1 − q)^k, and
 //! then at most all k. Where all k count at most k times as much, the loss is at most that of a
 //! sample of rate q′ in which they appear together: N(kμ, 1) is carried to N(jμ, 1), and N(0, 1) to
 //! itself, by X ↦ (j/k)·X + √(1 − j²/k²)·Z.
@@ -38,7 +40,7 @@ impl Terms {
     pub(crate) fn of(loss: &PrivacyLoss) -> Result<Self, AccountingError> {
         loss.check()?;
         let mut leaves = Leaves::default();
-        leaves.add(loss, &Paid { count: 1, group: 1, rate: Rational::one() })?;
+        leaves.add(loss, &Paid { count: 1, group: 1, together: 1, rate: Rational::one() })?;
         let uses: f64 = leaves.counts.values().map(|count| *count as f64).sum();
         let envelope = leaves.order.iter().any(|leaf| matches!(leaf.loss, PrivacyLoss::Exponential { .. }));
         if envelope && uses > 1.0 {
@@ -167,11 +169,13 @@ struct Leaf {
     fixed_size: bool,
 }
 
-/// How often a loss is paid, for how many people together, and how likely each is in the sample.
+/// How often a loss is paid, for how many people, and how likely each is in the sample.
 #[derive(Clone)]
 struct Paid {
     count: u64,
     group: u64,
+    /// How many are in the sample together or not at all, for each of the group.
+    together: u64,
     rate: Rational,
 }
 
@@ -209,11 +213,14 @@ impl Leaves {
                 self.add(inner, paid)?;
                 self.add(&shown, paid)
             }
-            PrivacyLoss::Renyi { .. } if paid.group > 1 => Err(AccountingError::new(
+            PrivacyLoss::Renyi { .. } if paid.group > 1 || paid.together > 1 => Err(AccountingError::new(
                 "accounting.group",
                 "a Rényi curve says nothing tight about groups; state the curve of the group itself",
             )),
             PrivacyLoss::WithoutReplacement { .. } => self.without_replacement(loss, paid),
+            PrivacyLoss::Group { size, inner } if paid.on_sample() => {
+                self.add(inner, &Paid { together: times(paid.together, *size)?, ..paid.clone() })
+            }
             PrivacyLoss::Group { size, inner } => {
                 self.add(inner, &Paid { group: times(paid.group, *size)?, ..paid.clone() })
             }
@@ -224,13 +231,21 @@ impl Leaves {
                 if !paid.on_sample() =>
             {
                 let count = times(paid.count, paid.group)?;
-                self.leaf(loss, Paid { count, group: 1, rate: paid.rate.clone() })
+                self.leaf(loss, Paid { count, group: 1, ..paid.clone() })
             }
             _ if paid.group > 1 && paid.on_sample() => {
                 self.tight = Some(false);
-                self.leaf(loss, Paid { rate: sampled_together(&paid.rate, paid.group), ..paid.clone() })
+                let group = times(paid.group, paid.together)?;
+                let rate = sampled_together(&paid.rate, paid.group);
+                self.leaf(loss, Paid { group, rate, ..paid.clone() })
             }
-            _ => self.leaf(loss, paid.clone()),
+            PrivacyLoss::RandomizedResponse { .. } | PrivacyLoss::UnaryEncoding { .. }
+                if paid.together > 1 =>
+            {
+                self.tight = Some(false);
+                self.leaf(loss, Paid { group: paid.together, ..paid.clone() })
+            }
+            _ => self.leaf(loss, Paid { group: times(paid.group, paid.together)?, ..paid.clone() }),
         }
     }
 
