@@ -7,7 +7,7 @@ use crate::crowd::Crowd;
 use crate::gathering::Gathering;
 use crate::law::Terms;
 use crate::way::Way;
-use crate::{AccountingError, Answer, Bounds, Method, classical, renyi};
+use crate::{AccountingError, Answer, Bounds, Method, classical, overlap, renyi};
 
 /// A composition of losses, ready to be asked.
 ///
@@ -131,6 +131,10 @@ impl Account {
             }
             if renyi::is_nothing(way, question) {
                 worst = worst.max(Bounds::new(0.0, NOTHING));
+                continue;
+            }
+            if let Some(bounds) = overlap::nearly_one(way, question) {
+                worst = worst.max(bounds);
                 continue;
             }
             let bounds = match ask(way, method, question) {

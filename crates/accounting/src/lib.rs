@@ -42,6 +42,7 @@ mod lattice;
 mod law;
 mod mixed;
 mod nodes;
+mod overlap;
 mod renyi;
 mod solve;
 mod split;

@@ -105,12 +105,21 @@ pub(crate) fn is_below(way: &Way, question: Question<'_>, known: Bounds) -> bool
     known.lower > 0.0 && rough(way, question).is_some_and(|bound| bound <= known.lower)
 }
 
-/// Whether δ(ε) is smaller than what anybody would tell, by order 2 alone.
+/// Whether δ(ε) is smaller than what anybody would tell, by order 2 or, so many deviations away, by the best one.
 pub(crate) fn is_nothing(way: &Way, question: Question<'_>) -> bool {
-    let Question::Delta { epsilon } = question else { return false };
-    let epsilon = epsilon.to_f64_down();
-    let far = epsilon > 700.0 && way.must_have_moments().is_ok() && way.lost().upper == 0.0;
-    far && curve(way, 1.0) - epsilon < crate::account::NOTHING.ln()
+    const DEVIATIONS: f64 = 30.0;
+    let Question::Delta { epsilon: asked } = question else { return false };
+    let epsilon = asked.to_f64_down();
+    if way.must_have_moments().is_err() || way.lost().upper > 0.0 {
+        return false;
+    }
+    if epsilon > 700.0 && curve(way, 1.0) - epsilon < crate::account::NOTHING.ln() {
+        return true;
+    }
+    let (mean, variance) = way.sum.mean_and_variance();
+    let composed = way.must_have_laws().is_ok() && way.single().is_none();
+    let far = composed && epsilon > mean + DEVIATIONS * variance.sqrt();
+    far && rough(way, question).is_some_and(|bound| bound < crate::account::NOTHING)
 }
 
 /// δ(ε) or ε(δ) by the best order.
