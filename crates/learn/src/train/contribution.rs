@@ -28,7 +28,7 @@
 use super::exact_sum::{ExactSum, Rows};
 use super::matrix::{Matrix, add_product};
 use super::network::{Layer, Network};
-use super::passes::Passes;
+use super::passes::{Passes, wide};
 
 /// C in steps: 2²⁶.
 pub(crate) const CLIP_STEPS: f64 = (1u64 << 26) as f64;
@@ -82,15 +82,13 @@ enum Part {
         units: Vec<f64>,
         /// E, a row for each example.
         errors: Vec<f32>,
-        /// The largest entry of E of each example.
-        largest: Vec<f64>,
     },
     Convolution {
         /// One example's gradient, and the same in steps.
         gradient: Vec<f32>,
         steps: Vec<f32>,
-        /// The square of the length of those steps.
-        square: f64,
+        /// The largest of those steps.
+        largest: f64,
     },
 }
 
@@ -110,12 +108,11 @@ impl Contributions {
                     squares: vec![0.0; rows],
                     units: vec![0.0; rows],
                     errors: vec![0.0; rows * units],
-                    largest: vec![0.0; rows],
                 },
                 Layer::Convolution { .. } => Part::Convolution {
                     gradient: vec![0.0; inputs * units],
                     steps: vec![0.0; inputs * units],
-                    square: 0.0,
+                    largest: 0.0,
                 },
                 _ => Part::None,
             };
@@ -123,7 +120,7 @@ impl Contributions {
         };
         Self {
             parts: (0..network.layers().len()).map(part).collect(),
-            sums: network.matrices().map(|(rows, columns)| ExactSum::new(rows * columns)).collect(),
+            sums: network.matrices().map(|(rows, columns)| ExactSum::new(rows, columns)).collect(),
         }
     }
 
@@ -132,9 +129,9 @@ impl Contributions {
         self.sums.iter_mut().for_each(ExactSum::clear);
     }
 
-    /// What was added since then, layer by layer, and the steps that 1 stands for.
-    pub(crate) fn sums(&mut self) -> impl Iterator<Item = (&[f64], f64)> {
-        self.sums.iter_mut().zip(&self.parts).map(|(sum, (_, grain))| (sum.total(), grain.steps))
+    /// Adds what was added since then to a layer's weights from `start` on, in steps.
+    pub(crate) fn add_to(&self, layer: usize, start: usize, out: &mut [f64]) {
+        self.sums[layer].add_to(start, self.parts[layer].1.steps, out);
     }
 
     /// Adds what the examples of a chunk contribute, each clipped to `clip`.
@@ -144,10 +141,10 @@ impl Contributions {
             self.contribute(passes, example, clip);
         }
         for (layer, ((part, grain), sum)) in self.parts.iter().zip(&mut self.sums).enumerate() {
-            if let Part::Dense { inputs, errors, largest, .. } = part {
+            if let Part::Dense { inputs, errors, .. } = part {
                 let (rows, columns) = passes.network().matrix(layer);
                 let (a, e) = (Rows { entries: inputs, columns: rows }, Rows { entries: errors, columns });
-                sum.add_outer_products(a, f64::from(grain.largest), e, largest);
+                sum.add_outer_products(a, f64::from(grain.largest), e, 0..passes.rows());
             }
         }
     }
@@ -158,9 +155,12 @@ impl Contributions {
             let Part::Dense { inputs, squares, units, .. } = part else { continue };
             let width = passes.network().matrix(layer).0;
             let rows = inputs.chunks_exact_mut(width).zip(passes.inputs(layer).chunks_exact(width - 1));
-            for ((row, values), (square, unit)) in rows.zip(squares.iter_mut().zip(units)) {
-                (*square, *unit) = round_row(values, *grain, row);
-            }
+            let examples = rows.zip(squares.iter_mut().zip(units)).take(passes.rows());
+            wide(|| {
+                for ((row, values), (square, unit)) in examples {
+                    (*square, *unit) = round_row(values, *grain, row);
+                }
+            });
         }
     }
 
@@ -191,7 +191,7 @@ impl Contributions {
                 }
                 Part::Convolution { gradient, .. } => {
                     convolution_gradient(passes, layer, example, gradient);
-                    total += square_about(gradient);
+                    total += wide(|| square_about(gradient));
                 }
                 Part::None => {}
             }
@@ -205,17 +205,16 @@ impl Contributions {
         for (layer, (part, grain)) in self.parts.iter_mut().enumerate() {
             let factor = factor / grain.steps;
             let square = match part {
-                Part::Dense { squares, units, errors, largest, .. } => {
+                Part::Dense { squares, units, errors, .. } => {
                     let columns = passes.network().matrix(layer).1;
                     let from = &passes.errors(layer)[example * columns..][..columns];
                     let row = &mut errors[example * columns..][..columns];
-                    let square;
-                    (square, largest[example]) = round_all(from, (factor * units[example]) as f32, row);
-                    squares[example] * square
+                    squares[example] * wide(|| round_all(from, (factor * units[example]) as f32, row)).0
                 }
-                Part::Convolution { gradient, steps, square } => {
-                    *square = round_all(gradient, factor as f32, steps).0;
-                    *square
+                Part::Convolution { gradient, steps, largest } => {
+                    let square;
+                    (square, *largest) = wide(|| round_all(gradient, factor as f32, steps));
+                    square
                 }
                 Part::None => 0.0,
             };
@@ -226,11 +225,9 @@ impl Contributions {
 
     fn add_convolutions(&mut self) {
         for ((part, _), sum) in self.parts.iter().zip(&mut self.sums) {
-            if let Part::Convolution { steps, square, .. } = part
-                // No entry is longer than the whole, which is at most 2²⁰.
-                && let Some(sums) = sum.room(square.sqrt().ceil())
-            {
-                sums.iter_mut().zip(steps).for_each(|(sum, steps)| *sum += steps);
+            if let Part::Convolution { steps, largest, .. } = part {
+                // None is longer than the whole, which is at most 2²⁰.
+                sum.add(steps, *largest);
             }
         }
     }
@@ -238,17 +235,17 @@ impl Contributions {
     /// The example contributes nothing: zeros on both sides, since 0·NaN is not 0.
     fn forget(&mut self, network: &Network, example: usize) {
         for (layer, (part, _)) in self.parts.iter_mut().enumerate() {
-            if let Part::Dense { inputs, errors, largest, .. } = part {
+            if let Part::Dense { inputs, errors, .. } = part {
                 let (rows, columns) = network.matrix(layer);
                 inputs[example * rows..][..rows].fill(0.0);
                 errors[example * columns..][..columns].fill(0.0);
-                largest[example] = 0.0;
             }
         }
     }
 }
 
 /// Σ x², in singles: good enough to begin with.
+#[inline(always)]
 fn square_about(values: &[f32]) -> f64 {
     let mut lanes = [0.0f32; 16];
     let (blocks, rest) = values.as_chunks::<16>();
@@ -260,6 +257,7 @@ fn square_about(values: &[f32]) -> f64 {
 }
 
 /// The nearest whole numbers, the sum of their squares, and the largest of them.
+#[inline(always)]
 fn round_all(values: &[f32], factor: f32, out: &mut [f32]) -> (f64, f64) {
     const LANES: usize = 8;
     let (mut squares, mut largest) = ([0.0f64; LANES], [0.0f32; LANES]);
@@ -280,6 +278,7 @@ fn round_all(values: &[f32], factor: f32, out: &mut [f32]) -> (f64, f64) {
 }
 
 /// A row of A, the bias last; ‖A‖², not a number where an entry is not; and what 1 stands for.
+#[inline(always)]
 fn round_row(values: &[f32], grain: Grain, row: &mut [f32]) -> (f64, f64) {
     let mut lanes = [1.0f32; 16];
     let (blocks, rest) = values.as_chunks::<16>();

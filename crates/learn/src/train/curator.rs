@@ -11,6 +11,8 @@
 //!
 //! **References.** \[Abadi2016\], \[Canonne2020\].
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use demur_core::PrivacyLoss;
 use demur_exact::Rational;
 use demur_noise::{DiscreteGaussian, Entropy, Words};
@@ -24,8 +26,8 @@ use super::passes::{Passes, chunk_rows};
 use super::sampler::PoissonSampler;
 use crate::LearnError;
 
-/// Fewer weights than this are not worth another thread.
-const LEAST_PART: usize = 2048;
+/// So many weights get their noise from one source of words; which ones does not depend on the number of threads.
+const PART: usize = 1 << 13;
 
 /// The sampler and the noise of one step: what is drawn and what it costs come from the same value.
 #[derive(Clone, Debug)]
@@ -80,7 +82,6 @@ struct Worker<'a> {
 
 /// See the module text.
 pub(crate) struct Curator<'a, W> {
-    network: &'a Network,
     examples: &'a Examples,
     step: &'a StepNoise,
     clip: f64,
@@ -91,6 +92,8 @@ pub(crate) struct Curator<'a, W> {
     workers: Vec<Worker<'a>>,
     batch: Vec<u32>,
     chunk: usize,
+    /// What a step yields, layer by layer.
+    sums: Vec<Vec<f64>>,
 }
 
 impl<'a, W: Spring> Curator<'a, W> {
@@ -106,11 +109,11 @@ impl<'a, W: Spring> Curator<'a, W> {
         let worker =
             |_| Worker { passes: Passes::new(network), contributions: Contributions::new(network, chunk) };
         let workers = (0..rayon::current_num_threads().max(1)).map(worker).collect();
-        Self { network, examples, step, clip, left, words, workers, batch: Vec::new(), chunk }
+        Self { examples, step, clip, left, words, workers, batch: Vec::new(), chunk, sums: network.zeros() }
     }
 
     /// The noisy sum of a batch's contributions, in units of C.
-    pub(crate) fn noisy_sum(&mut self, weights: &[Vec<f32>]) -> Result<Vec<Vec<f64>>, LearnError> {
+    pub(crate) fn noisy_sum(&mut self, weights: &[Vec<f32>]) -> Result<&[Vec<f64>], LearnError> {
         self.left = self
             .left
             .checked_sub(1)
@@ -120,26 +123,26 @@ impl<'a, W: Spring> Curator<'a, W> {
         self.contribute(&batch, weights);
         self.batch = batch;
         let noise = &self.step.noise;
-        self.add_up(|sum, words| in_clips(sum, noise.sample(words)))
+        self.add_up(|sum, words| in_clips(sum, noise.sample(words)))?;
+        Ok(&self.sums)
     }
 
     /// The exact sum over a batch, in steps. It is private.
     #[cfg(test)]
     pub(super) fn sum(&mut self, batch: &[u32], weights: &[Vec<f32>]) -> Vec<Vec<f64>> {
         self.contribute(batch, weights);
-        self.add_up(|sum, _| sum).unwrap_or_default()
+        self.add_up(|sum, _| sum).unwrap();
+        self.sums.clone()
     }
 
-    /// Every thread adds up what its part of a batch contributes.
+    /// Every thread takes the next chunk of a batch until none is left, and adds up what it contributes.
     fn contribute(&mut self, batch: &[u32], weights: &[Vec<f32>]) {
         let (examples, clip, chunk) = (self.examples, self.clip, self.chunk);
-        let chunks = batch.len().div_ceil(chunk);
-        let part = (chunks.div_ceil(self.workers.len()) * chunk).max(1);
-        let parts: Vec<&[u32]> =
-            batch.chunks(part).chain(std::iter::repeat(&[][..])).take(self.workers.len()).collect();
-        self.workers.par_iter_mut().zip(parts).for_each(|(worker, part)| {
+        let next = AtomicUsize::new(0);
+        self.workers.par_iter_mut().with_max_len(1).for_each(|worker| {
             worker.contributions.clear();
-            for indices in part.chunks(chunk) {
+            let take = || batch.chunks(chunk).nth(next.fetch_add(1, Ordering::Relaxed));
+            while let Some(indices) = take() {
                 let rows = indices.iter().map(|&index| examples.features(index as usize));
                 worker.passes.forward(rows, weights);
                 worker.passes.backward(examples, indices, weights);
@@ -149,24 +152,21 @@ impl<'a, W: Spring> Curator<'a, W> {
     }
 
     /// What all threads have, in steps, each weight's sum through `finish`.
-    fn add_up(&mut self, finish: impl Fn(f64, &mut W) -> f64 + Sync) -> Result<Vec<Vec<f64>>, LearnError> {
-        let streams = (0..self.workers.len()).map(|_| self.words.branch());
-        let mut streams = streams.collect::<Result<Vec<W>, _>>()?;
-        let sums: Vec<Vec<(&[f64], f64)>> =
-            self.workers.iter_mut().map(|worker| worker.contributions.sums().collect()).collect();
-        let mut all = self.network.zeros::<f64>();
-        for (layer, out) in all.iter_mut().enumerate() {
-            let part = out.len().div_ceil(streams.len()).max(LEAST_PART);
-            let parts = out.par_chunks_mut(part).zip(&mut streams).enumerate();
-            parts.for_each(|(index, (out, words))| {
-                for (place, out) in (index * part..).zip(out) {
-                    // Whole numbers below 2⁵², in any order.
-                    let steps = sums.iter().map(|sums| sums[layer].0[place] * sums[layer].1).sum();
-                    *out = finish(steps, words);
-                }
-            });
+    fn add_up(&mut self, finish: impl Fn(f64, &mut W) -> f64 + Sync) -> Result<(), LearnError> {
+        let workers = &self.workers;
+        let mut parts = Vec::new();
+        for (layer, sums) in self.sums.iter_mut().enumerate() {
+            for (index, sums) in sums.chunks_mut(PART).enumerate() {
+                parts.push((layer, index * PART, sums, self.words.branch()?));
+            }
         }
-        Ok(all)
+        parts.into_par_iter().with_max_len(1).for_each(|(layer, start, sums, mut words)| {
+            // Whole numbers below 2⁵², in any order.
+            sums.fill(0.0);
+            workers.iter().for_each(|worker| worker.contributions.add_to(layer, start, sums));
+            sums.iter_mut().for_each(|sum| *sum = finish(*sum, &mut words));
+        });
+        Ok(())
     }
 }
 

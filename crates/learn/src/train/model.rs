@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::network::{Network, Task};
-use super::passes::{Passes, softmax};
+use super::passes::{Passes, chunk_rows, softmax};
 use super::tensors;
 use crate::LearnError;
 use crate::error::require;
@@ -36,7 +36,7 @@ impl Model {
         require(features.len().is_multiple_of(size), "learn.predict.shape", || {
             format!("every row must have {size} features, but {} is no multiple of that", features.len())
         })?;
-        let rows = Passes::new(&self.network).rows();
+        let rows = chunk_rows(&self.network);
         let predict = |chunk: &[f32]| {
             let mut passes = Passes::new(&self.network);
             passes.forward(chunk.chunks_exact(size), &self.weights);

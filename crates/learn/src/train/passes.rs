@@ -1,7 +1,9 @@
 //! [`Passes`]: a few examples on their way through a network, forwards and backwards.
 //!
-//! Examples go through in chunks of a fixed number of rows, a function of the network alone; missing ones are zeros. So each example meets the same kernels
-//! whoever else is in its batch, and what it yields is a function of itself and the weights (see `matrix.rs`).
+//! Examples go through in chunks. Missing rows up to a multiple of 16 are zeros, so each example meets the same kernels whoever else is in its batch and however many, and
+//! what it yields is a function of itself and the weights (see `matrix.rs`).
+
+use pulp::Arch;
 
 use super::examples::Examples;
 use super::matrix::{Matrix, add_product};
@@ -16,12 +18,14 @@ const MOST_BLOCKS: usize = 4;
 /// Buffers for one chunk; see the module text.
 pub(crate) struct Passes<'a> {
     network: &'a Network,
+    /// The most rows of a chunk, and those of this one.
+    most: usize,
     rows: usize,
     /// What goes into each layer, and last what comes out.
     values: Vec<Vec<f32>>,
     /// Of a convolution: the patches of its input, one per row.
     patches: Vec<Vec<f32>>,
-    /// Of a pool: where in the input its output stood.
+    /// Of a pool: which pixel of its patch the output was.
     origins: Vec<Vec<u32>>,
     /// The derivative of the loss by what comes out of each layer.
     errors: Vec<Vec<f32>>,
@@ -30,7 +34,7 @@ pub(crate) struct Passes<'a> {
     counts: Vec<bool>,
 }
 
-/// How many examples go through at once.
+/// How many examples go through at once, at most.
 pub(crate) fn chunk_rows(network: &Network) -> usize {
     let size = |layer: usize| {
         let patches = match network.layers()[layer] {
@@ -67,13 +71,15 @@ impl<'a> Passes<'a> {
             })
             .collect();
         let scratch = vec![0.0; patches.iter().skip(1).map(Vec::len).max().unwrap_or(0)];
-        Self { network, rows, values, patches, origins, errors, scratch, counts: vec![false; rows] }
+        let counts = vec![false; rows];
+        Self { network, most: rows, rows, values, patches, origins, errors, scratch, counts }
     }
 
     pub(crate) fn network(&self) -> &'a Network {
         self.network
     }
 
+    /// Rows of this chunk, with those that are zeros.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
@@ -95,7 +101,7 @@ impl<'a> Passes<'a> {
 
     /// The patches of one example, one per row.
     pub(crate) fn patches(&self, layer: usize, example: usize) -> &[f32] {
-        let size = self.patches[layer].len() / self.rows;
+        let size = self.patches[layer].len() / self.most;
         &self.patches[layer][example * size..][..size]
     }
 
@@ -110,14 +116,16 @@ impl<'a> Passes<'a> {
         self.counts[example]
     }
 
-    /// Takes up to [`rows`](Self::rows) rows of features, and computes what comes out.
+    /// Takes up to [`chunk_rows`] rows of features, and computes what comes out.
     pub(crate) fn forward<'f>(&mut self, features: impl Iterator<Item = &'f [f32]>, weights: &[Vec<f32>]) {
         let size = self.network.input().size();
-        let mut places = self.values[0].chunks_exact_mut(size);
-        for (place, row) in (&mut places).zip(features) {
+        let mut count = 0usize;
+        for (place, row) in self.values[0].chunks_exact_mut(size).zip(features) {
             place.copy_from_slice(row);
+            count += 1;
         }
-        places.for_each(|place| place.fill(0.0));
+        self.rows = count.next_multiple_of(ROW_BLOCK);
+        self.values[0][count * size..self.rows * size].fill(0.0);
         for (layer, weights) in weights.iter().enumerate() {
             self.forward_layer(layer, weights);
         }
@@ -126,13 +134,14 @@ impl<'a> Passes<'a> {
     fn forward_layer(&mut self, layer: usize, weights: &[f32]) {
         let (before, after) = (self.network.before(layer), self.network.after(layer));
         let (left, right) = self.values.split_at_mut(layer + 1);
-        let (input, output) = (&left[layer], &mut right[0]);
+        let input = &left[layer][..self.rows * before.size()];
+        let output = &mut right[0][..self.rows * after.size()];
         match self.network.layers()[layer] {
             Layer::Dense { .. } => weigh(input, self.rows, self.network.matrix(layer), weights, output),
             Layer::Convolution { kernel, stride, padding, .. } => {
                 let window = Window { before, after, kernel, stride, padding };
-                let patches = &mut self.patches[layer];
-                let size = patches.len() / self.rows;
+                let size = self.patches[layer].len() / self.most;
+                let patches = &mut self.patches[layer][..self.rows * size];
                 for (patches, image) in patches.chunks_exact_mut(size).zip(input.chunks_exact(before.size()))
                 {
                     window.cut(image, patches);
@@ -144,10 +153,22 @@ impl<'a> Passes<'a> {
                 let window = Window { before, after, kernel: size, stride, padding: 0 };
                 let origins = self.origins[layer].chunks_exact_mut(after.size());
                 let images = input.chunks_exact(before.size()).zip(output.chunks_exact_mut(after.size()));
-                images.zip(origins).for_each(|((image, out), origins)| window.pool(image, out, origins));
+                wide(|| {
+                    for ((image, out), origins) in images.zip(origins) {
+                        window.pool(image, out, origins);
+                    }
+                });
             }
-            Layer::Relu => input.iter().zip(output).for_each(|(&x, y)| *y = if x > 0.0 { x } else { 0.0 }),
-            Layer::Tanh => input.iter().zip(output).for_each(|(&x, y)| *y = tanh(x)),
+            Layer::Relu => wide(|| {
+                for (&x, y) in input.iter().zip(output) {
+                    *y = only(x, x > 0.0);
+                }
+            }),
+            Layer::Tanh => wide(|| {
+                for (&x, y) in input.iter().zip(output) {
+                    *y = tanh(x);
+                }
+            }),
         }
     }
 
@@ -163,7 +184,7 @@ impl<'a> Passes<'a> {
     fn blame_outputs(&mut self, examples: &Examples, indices: &[u32]) {
         let outputs = self.network.outputs();
         let (Some(values), Some(errors)) = (self.values.last(), self.errors.last_mut()) else { return };
-        let rows = values.chunks_exact(outputs).zip(errors.chunks_exact_mut(outputs));
+        let rows = values.chunks_exact(outputs).zip(errors.chunks_exact_mut(outputs)).take(self.rows);
         for (place, (values, errors)) in rows.enumerate() {
             self.counts[place] = false;
             errors.fill(0.0);
@@ -189,8 +210,9 @@ impl<'a> Passes<'a> {
     fn backward_layer(&mut self, layer: usize, weights: &[f32]) {
         let (before, after) = (self.network.before(layer), self.network.after(layer));
         let (left, right) = self.errors.split_at_mut(layer);
-        let (to, from) = (&mut left[layer - 1], &right[0]);
-        let output = &self.values[layer + 1];
+        let to = &mut left[layer - 1][..self.rows * before.size()];
+        let from = &right[0][..self.rows * after.size()];
+        let output = &self.values[layer + 1][..self.rows * after.size()];
         match self.network.layers()[layer] {
             Layer::Dense { .. } => {
                 to.fill(0.0);
@@ -198,11 +220,11 @@ impl<'a> Passes<'a> {
             }
             Layer::Convolution { kernel, stride, padding, .. } => {
                 let window = Window { before, after, kernel, stride, padding };
-                let scratch = &mut self.scratch[..self.patches[layer].len()];
+                let size = self.patches[layer].len() / self.most;
+                let scratch = &mut self.scratch[..self.rows * size];
                 scratch.fill(0.0);
                 let rows = self.rows * after.height * after.width;
                 unweigh(from, rows, self.network.matrix(layer), weights, scratch);
-                let size = scratch.len() / self.rows;
                 for (patches, image) in scratch.chunks_exact(size).zip(to.chunks_exact_mut(before.size())) {
                     image.fill(0.0);
                     window.add_back(patches, image);
@@ -212,20 +234,22 @@ impl<'a> Passes<'a> {
                 let window = Window { before, after, kernel: size, stride, padding: 0 };
                 let origins = self.origins[layer].chunks_exact(after.size());
                 let images = from.chunks_exact(after.size()).zip(to.chunks_exact_mut(before.size()));
-                images
-                    .zip(origins)
-                    .for_each(|((errors, image), origins)| window.unpool(errors, origins, image));
+                wide(|| {
+                    for ((errors, image), origins) in images.zip(origins) {
+                        window.unpool(errors, origins, image);
+                    }
+                });
             }
-            Layer::Relu => {
-                let errors = from.iter().zip(output);
-                to.iter_mut()
-                    .zip(errors)
-                    .for_each(|(to, (error, &y))| *to = if y > 0.0 { *error } else { 0.0 });
-            }
-            Layer::Tanh => {
-                let errors = from.iter().zip(output);
-                to.iter_mut().zip(errors).for_each(|(to, (error, y))| *to = error * (1.0 - y * y));
-            }
+            Layer::Relu => wide(|| {
+                for (to, (&error, &y)) in to.iter_mut().zip(from.iter().zip(output)) {
+                    *to = only(error, y > 0.0);
+                }
+            }),
+            Layer::Tanh => wide(|| {
+                for (to, (error, y)) in to.iter_mut().zip(from.iter().zip(output)) {
+                    *to = error * (1.0 - y * y);
+                }
+            }),
         }
     }
 }
@@ -255,7 +279,7 @@ pub(crate) fn softmax(values: &[f32], out: &mut [f32]) {
 /// 1 − 2/(e^(2x) + 1), to about seven digits, without a call: a layer asks for thousands.
 ///
 /// e^(2x) = 2^(k + f) with k whole and |f| ≤ ½; 2^f by the first eight terms of its series, 2^k by its exponent.
-#[inline]
+#[inline(always)]
 fn tanh(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5·2²³: adding it leaves no place for a fraction
     const TERMS: [f32; 7] = [
@@ -327,52 +351,77 @@ impl Window {
         });
     }
 
-    /// Calls with (where the pixel begins, where the place it is pooled into begins), pixels of a place in order.
-    #[inline]
-    fn pixels(&self, mut each: impl FnMut(usize, usize)) {
+    /// Calls with (number of the pixel within its patch, where it begins, where the places it is pooled into begin, length) of stretches that lie side by side in both; the pixels of a place
+    /// come in order.
+    #[inline(always)]
+    fn pixels(&self, mut each: impl FnMut(u32, usize, usize, usize)) {
         let Shape { width, channels, .. } = self.before;
+        // Where patches begin at every pixel, what is pooled into a whole line stands in a line.
+        let (lines, length) = match self.stride {
+            1 => (1, self.after.width * channels),
+            _ => (self.after.width, channels),
+        };
         for y in 0..self.after.height {
-            for x in 0..self.after.width {
-                let to = (y * self.after.width + x) * channels;
-                for offset in 0..self.kernel * self.kernel {
-                    let (row, column) =
-                        (y * self.stride + offset / self.kernel, x * self.stride + offset % self.kernel);
-                    each((row * width + column) * channels, to);
+            for offset in 0..self.kernel * self.kernel {
+                let row = y * self.stride + offset / self.kernel;
+                for x in 0..lines {
+                    let column = x * self.stride + offset % self.kernel;
+                    let from = (row * width + column) * channels;
+                    each(offset as u32, from, (y * self.after.width + x) * channels, length);
                 }
             }
         }
     }
 
-    /// The largest of each patch, the first where several are, and where it stood.
+    /// The largest of each patch, the first where several are, and which pixel of the patch it was.
+    #[inline(always)]
     fn pool(&self, image: &[f32], out: &mut [f32], origins: &mut [u32]) {
-        let channels = self.before.channels;
-        out.fill(f32::NEG_INFINITY);
-        origins.fill(0);
-        self.pixels(|from, to| {
-            let pixel = &image[from..][..channels];
-            let places = out[to..][..channels].iter_mut().zip(&mut origins[to..][..channels]);
-            for ((&value, (out, origin)), channel) in pixel.iter().zip(places).zip(0u32..) {
-                // What is no number stays, so that it is seen at the end. Without a branch: this is asked of every pixel.
-                let larger = (value > *out) | value.is_nan();
-                *out = if larger { value } else { *out };
-                *origin = if larger { from as u32 + channel } else { *origin };
+        self.pixels(|offset, from, to, length| {
+            let (pixels, out) = (&image[from..][..length], &mut out[to..][..length]);
+            let origins = &mut origins[to..][..length];
+            if offset == 0 {
+                out.copy_from_slice(pixels);
+                origins.fill(0);
+                return;
+            }
+            for ((&value, out), origin) in pixels.iter().zip(out).zip(origins) {
+                // What is no number stays, so that it is seen at the end.
+                let larger = mask((value > *out) | value.is_nan());
+                *out = f32::from_bits((value.to_bits() & larger) | (out.to_bits() & !larger));
+                *origin = (offset & larger) | (*origin & !larger);
             }
         });
     }
 
     /// Errors go back to where the largest stood.
+    #[inline(always)]
     fn unpool(&self, errors: &[f32], origins: &[u32], image: &mut [f32]) {
-        let channels = self.before.channels;
         image.fill(0.0);
-        self.pixels(|from, to| {
-            let places = errors[to..][..channels].iter().zip(&origins[to..][..channels]);
-            for ((pixel, (error, &origin)), channel) in
-                image[from..][..channels].iter_mut().zip(places).zip(0u32..)
-            {
-                *pixel += if origin == from as u32 + channel { *error } else { 0.0 };
+        self.pixels(|offset, from, to, length| {
+            let places = errors[to..][..length].iter().zip(&origins[to..][..length]);
+            for (pixel, (error, &origin)) in image[from..][..length].iter_mut().zip(places) {
+                *pixel += only(*error, origin == offset);
             }
         });
     }
+}
+
+/// All bits, or none. Branches that depend on numbers would be guessed wrongly half of the time.
+#[inline(always)]
+fn mask(yes: bool) -> u32 {
+    0u32.wrapping_sub(u32::from(yes))
+}
+
+/// The number, or 0.
+#[inline(always)]
+fn only(number: f32, yes: bool) -> f32 {
+    f32::from_bits(number.to_bits() & mask(yes))
+}
+
+/// Runs simple loops with the widest registers there are. Each entry is computed as before, in every bit.
+#[inline(always)]
+pub(crate) fn wide<T>(work: impl FnOnce() -> T) -> T {
+    Arch::new().dispatch(work)
 }
 
 #[cfg(test)]

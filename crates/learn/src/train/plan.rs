@@ -219,7 +219,7 @@ impl Plan {
         let mut curator = Curator::new(&self.network, examples, &self.step, self.recipe.clip, left, words);
         while state.step < self.recipe.steps {
             let sums = curator.noisy_sum(&state.weights)?;
-            self.recipe.follow(&sums, &mut state);
+            self.recipe.follow(sums, &mut state);
             tell(watch, &Progress { step: state.step, steps: self.recipe.steps, checkpoint: &state })?;
         }
         Ok(Model::new(state.network, state.average))

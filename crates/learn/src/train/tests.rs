@@ -202,6 +202,28 @@ fn equal_randomness_gives_neighbours_equal_noise() {
     assert!(seen[0] > 5 && seen[1] > 5, "{seen:?}");
 }
 
+/// A whole step, noise and all, to the last bit.
+#[test]
+fn the_number_of_threads_does_not_matter() {
+    let words = &mut Seeded::new(22);
+    for network in networks_of_any_size() {
+        let (examples, weights) = (examples(&network, 300, words), weights(&network, words));
+        let step = noise(&network, Rational::new(2, 3));
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let words = &mut Seeded::new(23);
+                let mut curator = Curator::new(&network, &examples, &step, 1.0, 1, words);
+                curator.noisy_sum(&weights).unwrap().to_vec()
+            })
+        };
+        let alone = with(1);
+        for threads in [2, 3, 8] {
+            assert_eq!(with(threads), alone, "{network}, {threads} threads");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_number_or_not_declared_counts_nothing() {
     let words = &mut Seeded::new(15);
