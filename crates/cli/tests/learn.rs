@@ -28,6 +28,19 @@ ill  = { type = "boolean" }
 x    = { type = "float64", low = 0, high = 16 }
 y    = { type = "float64", low = 0, high = 16 }
 
+# Somebody forgot a value.
+[tables.women]
+files = "people.csv"
+unit = "row"
+[tables.women.columns]
+age  = { type = "int64", low = 0, high = 99 }
+pay  = { type = "float64", low = 0, high = 10 }
+sex  = { type = "string", values = ["f"] }
+town = { type = "string" }
+ill  = { type = "boolean" }
+x    = { type = "float64", low = 0, high = 16 }
+y    = { type = "float64", low = 0, high = 16 }
+
 [tables.friends]
 files = "friends.csv"
 unit = "row"
@@ -341,6 +354,11 @@ fn mistakes_get_a_sentence_and_cost_nothing() {
         (train(&["--label", "illl"]), 2, "illl"),
         (train(&["--label", "town"]), 2, "which values `town` has"),
         (train(&["--label", "ill", "--columns", "ill"]), 2, "cannot learn from it"),
+        (
+            vec!["learn", "train", "women", "--label", "sex", "--rows", "9", "--epsilon", "1", "-o", "x"],
+            2,
+            "`sex` shall be told, but the catalog declares only the value `f`",
+        ),
         (train(&["--label", "ill", "--delta", "0"]), 2, "δ"),
         (
             vec!["learn", "train", "people", "--label", "ill", "--rows", "0", "--epsilon", "1", "-o", "x"],

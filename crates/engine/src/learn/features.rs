@@ -116,6 +116,14 @@ impl Features {
         image: Option<[usize; 2]>,
     ) -> Result<Self, EngineError> {
         let named = Feature::of(table, label)?;
+        if let (Feature::Category(_), values @ ([] | [_])) = (&named, named.values()) {
+            let text = format!(
+                "`{label}` shall be told, but the catalog declares {} for it, so there is nothing to tell apart",
+                values.first().map_or("no value".to_owned(), |value| format!("only the value `{value}`"))
+            );
+            return Err(EngineError::new("engine.learn.label", text)
+                .hint("write all its values = […] in demur.toml, or choose another column with --label"));
+        }
         let unit = |name: &&String| matches!(&table.unit, PrivacyUnit::Column(unit) if unit == *name);
         let columns = match columns {
             Some(columns) => {
