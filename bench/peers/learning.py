@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """demur's training beside diffprivlib and opacus: one run, one table.
 
-    cargo build --release -p demur-learn --examples && python3 bench/peers/learning.py [tables] [networks]
+    cargo build --release -p demur-learn --examples && python3 bench/peers/learning.py [tables] [networks] [TURNS EPOCHS]
 
 The peers are installed into virtual environments beside this file, once (opacus brings several gigabytes). Ours are the examples of
 target/release, or of the folder in DEMUR_EXAMPLES.
 
 Tables: area under the curve of logistic regression on rows that were not trained on, at ε 0.1, 1 and 10. Ours has δ = 10⁻⁵ and no parameter to choose; its constants were settled on these tables. diffprivlib has δ = 0, and gets the
 best of two encodings and four strengths of regularisation, chosen by the very figure that is shown. Networks: the same two on handwritten digits, with equal batches, epochs, clipping, rates and
-(ε, δ), turn by turn; the median of the turns' ratios counts.
+(ε, δ), turn by turn; the median of the turns' ratios counts, by the clock and, for busy machines, by the processor's time. After ± stands the deviation of one turn.
 """
 import os
 import statistics
@@ -42,18 +42,24 @@ def tables():
 
 def networks():
     python = interpreter(HERE / "target" / "venv-opacus", HERE / "requirements-opacus.txt", PATIENCE)
-    print(f"{'network':<10}{'demur':>10}{'opacus':>10}{'examples/s':>13}{'opacus':>10}{'times':>8}")
+    turns_wanted, epochs = ARGUMENTS or [TURNS, EPOCHS]
+    print(f"{'network':<8}{'demur':>16}{'opacus':>16}{'examples/s':>12}{'opacus':>9}{'times':>7}{'by processor':>14}")
     for name in ["cnn", "mlp"]:
         turns = []
-        for _ in range(TURNS):
-            ours = lines([EXAMPLES / "networks", EPSILON, EPOCHS, name])[0]
-            theirs = lines([python, HERE / "learning_peers.py", "networks", EPSILON, EPOCHS, name])[0]
-            turns.append([*map(float, ours[1:3]), *map(float, theirs[1:3])])
-        mean = lambda column: statistics.mean(turn[column] for turn in turns)
-        times = statistics.median(turn[1] / turn[3] for turn in turns)
-        print(f"{name:<10}{mean(0):>10.4f}{mean(2):>10.4f}{mean(1):>13.0f}{mean(3):>10.0f}{times:>8.1f}")
+        for _ in range(int(turns_wanted)):
+            ours = lines([EXAMPLES / "networks", EPSILON, epochs, name])[0]
+            theirs = lines([python, HERE / "learning_peers.py", "networks", EPSILON, epochs, name])[0]
+            turns.append([*map(float, ours[1:4]), *map(float, theirs[1:4])])
+        column = lambda at: [turn[at] for turn in turns]
+        spread = lambda at: statistics.stdev(column(at)) if len(turns) > 1 else 0
+        accuracy = lambda at: f"{statistics.mean(column(at)):.4f} ± {spread(at):.4f}"
+        times = lambda at: statistics.median(turn[at] / turn[at + 3] for turn in turns)
+        speeds = f"{statistics.mean(column(1)):>12.0f}{statistics.mean(column(4)):>9.0f}{times(1):>7.1f}{times(2):>14.1f}"
+        print(f"{name:<8}{accuracy(0):>16}{accuracy(3):>16}{speeds}", flush=True)
 
 
 if __name__ == "__main__":
-    for part in sys.argv[1:] or ["tables", "networks"]:
+    parts = [part for part in sys.argv[1:] if not part.isdigit()]
+    ARGUMENTS = [part for part in sys.argv[1:] if part.isdigit()]
+    for part in parts or ["tables", "networks"]:
         {"tables": tables, "networks": networks}[part]()

@@ -1,7 +1,7 @@
 //! A convolutional network and one of dense layers on handwritten digits, by noisy gradient descent.
 //!
-//! `cargo run --release -p demur-learn --example networks -- EPSILON EPOCHS [FILTER]` prints, for each network, the accuracy on the test set and how many examples a second were trained on. bench/peers/learning.py trains the same
-//! networks on the same data with opacus.
+//! `cargo run --release -p demur-learn --example networks -- EPSILON EPOCHS [FILTER]` prints, for each network, the accuracy on the test set, how many examples were trained on in a second by the clock and in one of the
+//! processor's time (all threads together, as Linux counts it), and σ/C. bench/peers/learning.py trains the same networks on the same data with opacus.
 
 #![expect(clippy::print_stdout, reason = "this is a program")]
 
@@ -40,6 +40,13 @@ fn labels(name: &str) -> Result<Vec<u32>, Box<dyn Error>> {
     Ok(read(name, 8)?.iter().map(|&label| u32::from(label)).collect())
 }
 
+/// Seconds that the processor has worked for this program.
+fn worked() -> Result<f64, Box<dyn Error>> {
+    let text = std::fs::read_to_string("/proc/self/stat")?;
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    Ok(fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let epsilon = arguments.first().map_or("3", String::as_str);
@@ -56,11 +63,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             Recipe { batch: BATCH, steps: epochs * 60_000 / BATCH, clip: 1.0, rate: 0.25, momentum: 0.9 };
         let guarantee = Guarantee::new(epsilon.parse()?, "1e-5".parse()?);
         let plan = Plan::new(network, 60_000, guarantee, recipe)?;
-        let started = Instant::now();
+        let (started, before) = (Instant::now(), worked()?);
         let model = plan.fit(&examples, entropy, &mut |_| ControlFlow::Continue(()))?.into_value();
-        let speed = (recipe.steps * BATCH) as f64 / started.elapsed().as_secs_f64();
+        let seen = (recipe.steps * BATCH) as f64;
+        let (speed, work) = (seen / started.elapsed().as_secs_f64(), seen / (worked()? - before));
         let right = model.classify(&test)?.iter().zip(&truth).filter(|(a, b)| a == b).count();
-        println!("{name} {:.4} {speed:.0} {:.4}", right as f64 / 1e4, plan.noise_multiplier());
+        println!("{name} {:.4} {speed:.0} {work:.0} {:.4}", right as f64 / 1e4, plan.noise_multiplier());
     }
     Ok(())
 }
