@@ -202,12 +202,17 @@ impl Network {
         self.matrices().map(|(rows, columns)| vec![T::default(); rows * columns]).collect()
     }
 
-    /// Where training begins: uniform weights of variance 1/inputs, biases and the last layer 0.
+    /// Where training begins: uniform weights of variance 1/inputs, or 2/inputs where relu will drop half of what comes out, so that signals and gradients are as
+    /// large in deep layers as in the first; the last layer is no exception, since errors shall reach the others from the first step on. Biases are 0, and all
+    /// weights where there is but one layer.
     pub(crate) fn beginning<W: Words>(&self, words: &mut W) -> Vec<Vec<f32>> {
         let mut weights = self.zeros::<f32>();
-        let hidden = self.layers.len() - 1;
-        for (tensor, (rows, columns)) in weights.iter_mut().zip(self.matrices()).take(hidden) {
-            let reach = (3.0 / rows.max(2).saturating_sub(1) as f64).sqrt();
+        if self.layers.len() == 1 {
+            return weights;
+        }
+        for (layer, (tensor, (rows, columns))) in weights.iter_mut().zip(self.matrices()).enumerate() {
+            let gain = if self.is_rectified(layer) { 2.0 } else { 1.0 };
+            let reach = (3.0 * gain / rows.max(2).saturating_sub(1) as f64).sqrt();
             let inputs = tensor.len().saturating_sub(columns);
             for weight in &mut tensor[..inputs] {
                 let uniform = (words.word() >> 11) as f64 / (1u64 << 53) as f64;
@@ -215,6 +220,12 @@ impl Network {
             }
         }
         weights
+    }
+
+    /// Whether relu is what next happens to the outputs of a layer, pools aside.
+    fn is_rectified(&self, layer: usize) -> bool {
+        let mut after = self.layers[layer + 1..].iter().filter(|after| !matches!(after, Layer::Pool { .. }));
+        after.next() == Some(&Layer::Relu)
     }
 }
 
