@@ -91,7 +91,7 @@ impl Haze {
     }
 
     fn new(sum: &Sum, unseen: f64, variance: f64, tilt: f64, near: (f64, f64)) -> Option<Self> {
-        if !Self::suits(sum) || variance < f64::MIN_POSITIVE || variance > THICKEST {
+        if !Self::suits(sum) || !(f64::MIN_POSITIVE..=THICKEST).contains(&variance) {
             return None;
         }
         let hazed = |variance: f64| {
