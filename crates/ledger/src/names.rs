@@ -5,19 +5,34 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 
 use crate::LedgerError;
 use crate::entry::{Charge, Event, Sealed};
 
-/// The charges that have a name, by who gave it and the name.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Names(HashMap<String, u64>);
+/// The charges that have a name.
+///
+/// A name is kept as 128 bits of a keyed hash: a million of them take little room, and that two of them agree has a chance of 10⁻²⁷, which
+/// nobody can better without the keys.
+#[derive(Default)]
+pub(crate) struct Names {
+    charges: HashMap<u128, u64, BuildHasherDefault<LowBits>>,
+    keys: [RandomState; 2],
+}
 
 impl Names {
     /// Notes an entry, if it is a charge with a name.
     pub(crate) fn add(&mut self, sealed: &Sealed) -> Result<(), LedgerError> {
-        if let Some(name) = name_of(sealed)? {
-            self.0.entry(name).or_insert(sealed.position.sequence);
+        let Some(charge) = sealed.body.strip_prefix(br#"{"event":{"charge":"#) else { return Ok(()) };
+        match first_fields(charge) {
+            Some((requester, Some(id))) => self.note(&requester, &id, sealed.position.sequence),
+            Some((_, None)) => {}
+            // The same in another order, or with spaces.
+            None => {
+                if let Event::Charge(charge) = sealed.read()?.event {
+                    self.add_charge(&charge, sealed.position.sequence);
+                }
+            }
         }
         Ok(())
     }
@@ -25,31 +40,42 @@ impl Names {
     /// Notes a charge that was just written.
     pub(crate) fn add_charge(&mut self, charge: &Charge, sequence: u64) {
         if let Some(id) = &charge.id {
-            self.0.entry(key(&charge.requester, id)).or_insert(sequence);
+            self.note(&charge.requester, id, sequence);
         }
     }
 
     /// The number of the charge that this requester named so.
     pub(crate) fn charge(&self, requester: &str, id: &str) -> Option<u64> {
-        self.0.get(&key(requester, id)).copied()
+        self.charges.get(&self.key(requester, id)).copied()
+    }
+
+    /// The first charge of a name counts.
+    fn note(&mut self, requester: &str, id: &str, sequence: u64) {
+        self.charges.entry(self.key(requester, id)).or_insert(sequence);
+    }
+
+    fn key(&self, requester: &str, id: &str) -> u128 {
+        let [high, low] = self.keys.each_ref().map(|key| u128::from(key.hash_one((requester, id))));
+        high << 64 | low
     }
 }
 
-/// Neither of the two has control characters.
-fn key(requester: &str, id: &str) -> String {
-    [requester, "\n", id].concat()
-}
+/// What is a hash already is not hashed again.
+#[derive(Default)]
+struct LowBits(u64);
 
-fn name_of(sealed: &Sealed) -> Result<Option<String>, LedgerError> {
-    let Some(charge) = sealed.body.strip_prefix(br#"{"event":{"charge":"#) else { return Ok(None) };
-    if let Some((requester, id)) = first_fields(charge) {
-        return Ok(id.map(|id| key(&requester, &id)));
+impl Hasher for LowBits {
+    fn finish(&self) -> u64 {
+        self.0
     }
-    // The same in another order, or with spaces.
-    Ok(match sealed.read()?.event {
-        Event::Charge(Charge { requester, id, .. }) => id.map(|id| key(&requester, &id)),
-        _ => None,
-    })
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
+    }
+
+    fn write_u128(&mut self, key: u128) {
+        self.0 = key as u64;
+    }
 }
 
 /// Requester and id, when the text begins with them as we write it: millions of charges are not read whole for two words each.
@@ -66,14 +92,16 @@ fn first_fields(charge: &[u8]) -> Option<(Cow<'_, str>, Option<Cow<'_, str>>)> {
 /// The text that follows these letters, and what is behind it.
 fn field<'a>(text: &'a [u8], name: &[u8]) -> Option<(Cow<'a, str>, &'a [u8])> {
     let text = text.strip_prefix(name)?;
-    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<Text<'a>>();
-    let Text(value) = values.next()?.ok()?;
-    Some((value, &text[values.byte_offset()..]))
+    let plain = text.strip_prefix(b"\"")?;
+    let end = plain.iter().position(|letter| matches!(letter, b'"' | b'\\'))?;
+    if plain[end] == b'"' {
+        return Some((Cow::Borrowed(str::from_utf8(&plain[..end]).ok()?), &plain[end + 1..]));
+    }
+    // JSON had to mark a letter.
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<String>();
+    let value = values.next()?.ok()?;
+    Some((Cow::Owned(value), &text[values.byte_offset()..]))
 }
-
-/// A text that is copied only where JSON had to mark a letter.
-#[derive(serde::Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
