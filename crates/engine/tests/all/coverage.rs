@@ -4,6 +4,7 @@
 //! interval holds with probability 0.95, fewer than 92.2 % of 1500 hold by chance with probability below 1e-6 (of 10 000 fewer than 93.9 %);
 //! one that holds in 90 of 100 cases is caught with probability 0.999. `cargo test -p demur-engine --test all coverage -- --nocapture` prints the shares.
 
+use crate::folder::ask;
 use demur_accounting::Filter;
 use demur_engine::{Ask, Embedded, Engine, Project, Quote, SCRATCH};
 use demur_exact::Rational;
@@ -75,16 +76,6 @@ fn count() -> u64 {
 /// The least share that counts as 95 %, and the largest that is not called wasteful.
 fn limits() -> (f64, f64) {
     if count() == 10_000 { (0.939, 0.972) } else { (0.922, 0.985) }
-}
-
-fn ask(sql: &str, epsilon: &str) -> Ask {
-    Ask {
-        sql: sql.to_owned(),
-        epsilon: Some(epsilon.to_owned()),
-        delta: Some("1e-6".to_owned()),
-        requester: "test".to_owned(),
-        ..Ask::default()
-    }
 }
 
 fn mean(values: &[f64]) -> f64 {

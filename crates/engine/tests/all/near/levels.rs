@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use datafusion::common::ScalarValue;
+use super::key;
 use demur_core::{Adjacency, Sensitivity};
 use demur_exact::Rational;
 use demur_plan::Bounded;
@@ -15,11 +15,7 @@ type Label<'a> = dyn Fn(&[String]) -> Vec<String> + 'a;
 fn level(tally: &Tally, label: &Label<'_>) -> Vec<BTreeMap<(Vec<String>, usize), i128>> {
     let mut sums = vec![BTreeMap::new(); tally.measures.len()];
     for group in 0..tally.units.len() {
-        let key: Vec<_> = tally
-            .keys
-            .iter()
-            .map(|array| ScalarValue::try_from_array(array, group).unwrap().to_string())
-            .collect();
+        let key = key(tally, group);
         for (sums, numbers) in sums.iter_mut().zip(&tally.measures) {
             let width = numbers.len() / tally.units.len();
             for (at, number) in numbers[group * width..(group + 1) * width].iter().enumerate() {

@@ -5,6 +5,7 @@ mod levels;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use datafusion::arrow::array::ArrayRef;
 use datafusion::common::ScalarValue;
 use demur_core::Adjacency;
 use demur_plan::Bounded;
@@ -20,14 +21,16 @@ pub(crate) fn cases(usually: u64) -> u64 {
 /// Numbers of a group, by its key.
 pub(crate) type Groups = BTreeMap<String, (u64, Vec<Vec<i128>>)>;
 
+/// The key of a group, part by part.
+fn key(tally: &Tally, group: usize) -> Vec<String> {
+    let part = |array: &ArrayRef| ScalarValue::try_from_array(array, group).unwrap().to_string();
+    tally.keys.iter().map(part).collect()
+}
+
 pub(crate) fn groups(tally: &Tally) -> Groups {
     let mut groups = Groups::new();
     for group in 0..tally.units.len() {
-        let key: Vec<_> = tally
-            .keys
-            .iter()
-            .map(|array| ScalarValue::try_from_array(array, group).unwrap().to_string())
-            .collect();
+        let key = key(tally, group);
         let cells = tally.measures.iter().map(|numbers| {
             let width = numbers.len() / tally.units.len();
             numbers[group * width..(group + 1) * width].to_vec()
