@@ -2,7 +2,8 @@
 //!
 //! **Method.** Only the smallest part of the tree that holds the columns matters. Of each of its cliques only the asked
 //! columns and those shared with its neighbours are kept. From the leaves of this part to its root, tables p(C | S)
-//! are multiplied with what came from below, and what is neither asked nor shared upwards is summed out. No
+//! are multiplied with what came from below, and what is neither asked nor shared upwards is summed out. A table from below brings asked columns along: they are gone
+//! through value by value, so that nothing larger than the clique and the result is stored. No
 //! sampling, so no sampling error; a table that would exceed the limit is refused before it is made.
 
 use crate::beliefs::{Beliefs, Walk};
@@ -107,47 +108,99 @@ impl Walk {
                 beliefs.separators[node].iter().map(|&p| if p > 0.0 { 1.0 / p } else { 0.0 }).collect();
             Runs::new(&own.set, &up, &self.sizes).spread(&mut own.values, &inverse, |p, inverse| p * inverse);
         }
-        // One table from below after the other, each time keeping what is still needed.
-        for (place, message) in from_below.iter().enumerate() {
-            let later =
-                from_below[place + 1..].iter().fold(up.union(asked), |set, next| set.union(&next.set));
-            own = contract(&own, message, &later, &self.sizes, limit)?;
+        let keep = up.union(asked);
+        if from_below.is_empty() {
+            return Ok(reduce(own, &keep, &self.sizes));
         }
-        Ok(reduce(own, &up.union(asked), &self.sizes))
+        Product::new(&own.set, from_below, &keep, &self.sizes, limit)?.of(&own.values)
     }
 }
 
-/// The product of two tables, summed over what is not in `keep`; the product itself is never stored.
-fn contract(
-    own: &Dense,
-    message: &Dense,
-    keep: &ColumnSet,
-    sizes: &[usize],
-    limit: u64,
-) -> Result<Dense, SynthError> {
-    let shared = message.set.intersection(&own.set);
-    let carried = message.set.difference(&own.set);
-    let kept = own.set.intersection(keep);
-    let result = kept.union(&carried);
-    check_cells(&result, sizes, limit)?;
-    check_work(own.values.len() as u64, carried.cells(sizes))?;
-    let over_shared = Runs::new(&own.set, &shared, sizes);
-    let over_kept = Runs::new(&own.set, &kept, sizes);
-    let (from_shared, from_carried) =
-        (offsets(&message.set, &shared, sizes), offsets(&message.set, &carried, sizes));
-    let (to_kept, to_carried) = (offsets(&result, &kept, sizes), offsets(&result, &carried, sizes));
-    let mut values = vec![0.0; result.cells(sizes) as usize];
-    let mut sums = vec![0.0; to_kept.len()];
-    for (from, to) in from_carried.iter().zip(&to_carried) {
-        let slice: Vec<f64> = from_shared.iter().map(|shared| message.values[shared + from]).collect();
-        let mut product = own.values.clone();
-        over_shared.spread(&mut product, &slice, |a, b| a * b);
-        over_kept.sum(&product, &mut sums);
-        for (kept, &sum) in to_kept.iter().zip(&sums) {
-            values[kept + to] = sum;
+/// A table times those from below, summed over what is not kept; see the module text.
+struct Product<'a> {
+    steps: Vec<Step<'a>>,
+    /// What is left at the end over what is kept of it, and the places of that in the result.
+    last: Runs,
+    places: Vec<usize>,
+    result: ColumnSet,
+    cells: usize,
+}
+
+/// One table from below.
+struct Step<'a> {
+    message: &'a Dense,
+    /// What was left before it, over the columns they share.
+    over_shared: Runs,
+    /// The same over what is needed afterwards, and how many cells that has.
+    over_kept: Runs,
+    kept: usize,
+    /// Places in the message: of what is shared, and of what it brings along; the latter with its place in the result.
+    shared: Vec<usize>,
+    brought: Vec<(usize, usize)>,
+}
+
+impl<'a> Product<'a> {
+    fn new(
+        own: &ColumnSet,
+        messages: &'a [Dense],
+        keep: &ColumnSet,
+        sizes: &[usize],
+        limit: u64,
+    ) -> Result<Self, SynthError> {
+        let brought = |message: &Dense| message.set.difference(own);
+        let result =
+            messages.iter().fold(own.intersection(keep), |set, message| set.union(&brought(message)));
+        check_cells(&result, sizes, limit)?;
+        let (mut left, mut times) = (own.clone(), 1u64);
+        let mut steps = vec![];
+        for (place, message) in messages.iter().enumerate() {
+            let shared = message.set.intersection(&left);
+            let brought = brought(message);
+            times = times.saturating_mul(brought.cells(sizes));
+            check_work(left.cells(sizes), times)?;
+            let later = messages[place + 1..].iter().fold(keep.clone(), |set, next| set.union(&next.set));
+            let kept = left.intersection(&later);
+            let from = offsets(&message.set, &brought, sizes).into_iter();
+            steps.push(Step {
+                message,
+                over_shared: Runs::new(&left, &shared, sizes),
+                over_kept: Runs::new(&left, &kept, sizes),
+                kept: kept.cells(sizes) as usize,
+                shared: offsets(&message.set, &shared, sizes),
+                brought: from.zip(offsets(&result, &brought, sizes)).collect(),
+            });
+            left = kept;
+        }
+        let kept = left.intersection(keep);
+        let (last, places) = (Runs::new(&left, &kept, sizes), offsets(&result, &kept, sizes));
+        Ok(Self { steps, last, places, cells: result.cells(sizes) as usize, result })
+    }
+
+    fn of(self, own: &[f64]) -> Result<Dense, SynthError> {
+        let mut values = vec![0.0; self.cells];
+        self.add(own, &self.steps, 0, &mut values);
+        Ok(Dense { set: self.result, values })
+    }
+
+    /// The product with these steps, for one value of all columns that were brought before.
+    fn add(&self, left: &[f64], steps: &[Step<'_>], place: usize, out: &mut [f64]) {
+        let Some((step, later)) = steps.split_first() else {
+            let mut sums = vec![0.0; self.places.len()];
+            self.last.sum(left, &mut sums);
+            self.places.iter().zip(sums).for_each(|(at, sum)| out[place + at] = sum);
+            return;
+        };
+        let mut product = vec![0.0; left.len()];
+        let mut sums = vec![0.0; step.kept];
+        for (from, to) in &step.brought {
+            let slice: Vec<f64> =
+                step.shared.iter().map(|shared| step.message.values[shared + from]).collect();
+            product.copy_from_slice(left);
+            step.over_shared.spread(&mut product, &slice, |a, b| a * b);
+            step.over_kept.sum(&product, &mut sums);
+            self.add(&sums, later, place + to, out);
         }
     }
-    Ok(Dense { set: result, values })
 }
 
 /// For every cell over the small set, its place in a table over the large one where all other columns are 0.
