@@ -3,7 +3,7 @@
 //! **Definition.** The items of a bucket are put in order by unit, rank and group. A unit's groups are then met in the order of their ranks, and the first k are kept.
 //!
 //! **Exactness.** Few items are ordered by one small word each: some bits of the unit, some of the rank, and the place among the items. Where that leaves open
-//! which of two different units or groups comes first, items are sorted by all they have, and groups of the same rank are told apart
+//! which of two different units or groups comes first, or items are many, those of one unit and group are gathered in a small table first; what is left is sorted by all it has, and groups of the same rank are told apart
 //! by their bytes.
 
 use crate::context::Context;
@@ -24,14 +24,25 @@ pub(crate) struct Item {
 pub(crate) struct Bucket {
     pub(crate) items: Vec<Item>,
     few: Few,
-    many: Vec<Placed>,
-    /// For each item its entry.
-    entry_of: Vec<u32>,
+    pairs: Pairs,
     ranked: Vec<Ranked>,
     smallest: Vec<u64>,
 }
 
-/// An item with all it is sorted by, and its place among the items.
+/// Units with their groups, each pair once, of many items.
+#[derive(Default)]
+struct Pairs {
+    sorted: Vec<Placed>,
+    /// By their places: what the items of each come to, and its entry.
+    sums: Vec<Sums>,
+    entries: Vec<u32>,
+    /// For each item the place of its pair.
+    of_items: Vec<u32>,
+    /// A table of pairs: for each slot the place of its pair, counted from 1, or 0.
+    slots: Vec<u32>,
+}
+
+/// A pair with all it is sorted by, and its place among the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Placed {
     unit: u64,
@@ -69,14 +80,7 @@ impl Bucket {
             entries: [Entry::default(); FEW],
             entry_of: nothing,
         };
-        Self {
-            items: Vec::new(),
-            few,
-            many: Vec::new(),
-            entry_of: Vec::new(),
-            ranked: Vec::new(),
-            smallest: Vec::new(),
-        }
+        Self { items: Vec::new(), few, pairs: Pairs::default(), ranked: Vec::new(), smallest: Vec::new() }
     }
 
     /// Chooses the groups of each unit of so many rows; the first `common` bits are the same in all units.
@@ -121,41 +125,60 @@ impl Bucket {
         context: &Context,
         chosen: &mut Chosen,
     ) -> Result<(), TallyError> {
-        let Self { items, many, entry_of, ranked, .. } = self;
-        many.clear();
-        many.extend(items.iter().zip(0..).map(|(&Item { unit, group, .. }, place)| Placed {
-            unit,
-            rank: context.rank(names.hash(unit), group),
-            group,
-            place,
-        }));
-        entry_of.clear();
-        entry_of.resize(items.len(), 0);
-        thin_out(many, context.groups_per_unit, &mut self.smallest);
-        many.sort_unstable();
-        for unit in many.chunk_by(|one, two| one.unit == two.unit) {
+        let Self { items, pairs, ranked, .. } = self;
+        pairs.gather(items, names, context);
+        thin_out(&mut pairs.sorted, context.groups_per_unit, &mut self.smallest);
+        pairs.sorted.sort_unstable();
+        for unit in pairs.sorted.chunk_by(|one, two| one.unit == two.unit) {
             ranked.clear();
-            let mut first = 0;
-            for group in unit.chunk_by(|one, two| one.group == two.group) {
-                ranked.push((group[0].rank, group[0].group, first));
-                first += group.len() as u32;
-            }
+            ranked.extend(unit.iter().map(|pair| (pair.rank, pair.group, pair.place)));
             keep_smallest(ranked, context.groups_per_unit, context.groups)?;
-            for &(_, group, first) in &*ranked {
-                let mut entry = Entry { group, ..Entry::default() };
-                for item in unit[first as usize..].iter().take_while(|item| item.group == group) {
-                    entry_of[item.place as usize] = chosen.entries.len() as u32 + 1;
-                    entry.sums = plus(entry.sums, items[item.place as usize].sums);
-                }
-                chosen.entries.push(entry);
+            for &(_, group, place) in &*ranked {
+                chosen.entries.push(Entry { group, sums: pairs.sums[place as usize] });
+                pairs.entries[place as usize] = chosen.entries.len() as u32;
             }
             chosen.units.push(Unit { name: unit[0].unit, entries: ranked.len() as u32 });
         }
         if chosen.by_parts {
-            chosen.of_rows.extend_from_slice(&entry_of[..rows]);
-            chosen.of_earlier.extend_from_slice(&entry_of[rows..]);
+            let mut entries = pairs.of_items.iter().map(|&pair| pairs.entries[pair as usize]);
+            chosen.of_rows.extend(entries.by_ref().take(rows));
+            chosen.of_earlier.extend(entries);
         }
         Ok(())
+    }
+}
+
+impl Pairs {
+    fn gather(&mut self, items: &[Item], names: Names, context: &Context) {
+        self.sorted.clear();
+        self.sums.clear();
+        self.of_items.clear();
+        self.slots.clear();
+        self.slots.resize((2 * items.len()).next_power_of_two(), 0);
+        let last = self.slots.len() - 1;
+        for &Item { unit, group, sums } in items {
+            let mixed = (unit ^ u64::from(group) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let mut slot = (mixed >> 32) as usize & last;
+            let pair = loop {
+                let Some(pair) = self.slots[slot].checked_sub(1) else {
+                    let place = self.sums.len() as u32;
+                    let rank = context.rank(names.hash(unit), group);
+                    self.sorted.push(Placed { unit, rank, group, place });
+                    self.sums.push(Sums::default());
+                    self.slots[slot] = place + 1;
+                    break place;
+                };
+                let Placed { unit: its_unit, group: its_group, .. } = self.sorted[pair as usize];
+                if (its_unit, its_group) == (unit, group) {
+                    break pair;
+                }
+                slot = (slot + 1) & last;
+            };
+            self.sums[pair as usize] = plus(self.sums[pair as usize], sums);
+            self.of_items.push(pair);
+        }
+        self.entries.clear();
+        self.entries.resize(self.sums.len(), 0);
     }
 }
 
@@ -164,7 +187,7 @@ fn plus(one: Sums, two: Sums) -> Sums {
     [0, 1, 2].map(|at| one[at].wrapping_add(two[at]))
 }
 
-/// Drops what surely is not kept of one unit with many rows: ranks above the `most` smallest, of which each belongs to a group at least.
+/// Drops what surely is not kept of one unit with many groups: ranks above the `most` smallest.
 fn thin_out(items: &mut Vec<Placed>, most: usize, smallest: &mut Vec<u64>) {
     if most > FEW || items.len() <= FEW || items.iter().any(|item| item.unit != items[0].unit) {
         return;
