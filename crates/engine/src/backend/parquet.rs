@@ -77,6 +77,12 @@ impl ParquetPart {
         Ok(shares.into_iter().filter(|groups| !groups.is_empty()).map(part).collect())
     }
 
+    /// How many rows it has.
+    pub(super) fn rows(&self) -> usize {
+        let groups = self.metadata.metadata().row_groups();
+        self.groups.iter().map(|&group| groups[group].num_rows() as usize).sum()
+    }
+
     fn open(&self) -> Result<ParquetRecordBatchReader> {
         let stored = self.metadata.schema().fields();
         let roots = stored.iter().enumerate().filter(|(_, field)| self.schema.index_of(field.name()).is_ok());
