@@ -49,7 +49,7 @@ pub(crate) struct Estimates<'a> {
     recipe: &'a Recipe,
     inputs: Vec<Noisy<'a>>,
     ratio: Option<&'a Ratio>,
-    moments: Option<Moments<'a>>,
+    moments: Option<Moments>,
     /// The chance that the truth lies outside of an interval.
     beta: f64,
     /// By how many steps a whole number may be off.

@@ -230,6 +230,17 @@ impl Spread {
         self.scales.sort_by(|a, b| b.total_cmp(a));
     }
 
+    /// Where Y is with a chance of (i + ½)/n to lie further left, for i = 0, …, n − 1.
+    pub(crate) fn places(&self, n: usize) -> Result<Vec<f64>, EngineError> {
+        let mut places = vec![0.0; n];
+        for i in 0..n / 2 {
+            let outside = (2 * i + 1) as f64 / n as f64;
+            let far = self.quantile(outside)? - self.rounding;
+            (places[i], places[n - 1 - i]) = (-far, far);
+        }
+        Ok(places)
+    }
+
     /// By how much X is off, but for a chance of β.
     pub(crate) fn quantile(&self, beta: f64) -> Result<f64, EngineError> {
         if !(beta > 0.0 && beta < 1.0) {

@@ -1,4 +1,7 @@
-//! Intervals of moments hold as often as they say; see `interval/tests.rs` for the reckoning.
+//! Intervals of moments hold as often as they say.
+//!
+//! Misses of 4000 are binomial. If the true rate is between 4.5 % and 5.6 %, fewer than 3 % or more than 7.3 % are seen by chance with probability below 2e-6;
+//! an interval that misses in 10 of 100 cases is caught with probability above 0.9999.
 
 use demur_core::Sensitivity;
 use demur_exact::Rational;
@@ -10,7 +13,8 @@ use super::*;
 use crate::Item;
 use crate::noise::Noise;
 
-const RUNS: usize = 40_000;
+const RUNS: usize = 4000;
+const MOST: usize = RUNS * 73 / 1000;
 
 fn laplace(scale: u32) -> Noise {
     let one = Item::new("x", 1, Sensitivity::scalar(Rational::one()).unwrap());
@@ -120,16 +124,15 @@ const ALL: [Moment; 7] = [
     Moment::Corr,
 ];
 
-/// Misses of 40 000 are binomial with a deviation of at most 44: outside of 3 % to 5.5 % by chance with probability below 1e-6, if
-/// the true rate lies between 3.6 % and 5 %.
 #[test]
 fn intervals_of_large_groups_hold_as_often_as_they_say() {
     for which in ALL {
         for normal in [false, true] {
-            let (missed, _) = missed(LARGE, which, normal);
-            let share = missed as f64 / RUNS as f64;
-            println!("{which:?} {normal}: covered {:.4}", 1.0 - share);
-            assert!((0.03..=0.055).contains(&share), "{which:?} {normal}: {share}");
+            for count in [1000.0, 20_000.0] {
+                let (missed, _) = missed(Group { count, ..LARGE }, which, normal);
+                println!("{which:?} {normal} {count}: covered {:.4}", 1.0 - missed as f64 / RUNS as f64);
+                assert!((RUNS * 3 / 100..=MOST).contains(&missed), "{which:?} {normal} {count}: {missed}");
+            }
         }
     }
 }
@@ -139,10 +142,10 @@ fn intervals_of_large_groups_hold_as_often_as_they_say() {
 fn intervals_of_small_groups_hold_at_least_as_often() {
     for which in ALL {
         for normal in [false, true] {
-            for count in [3.0, 40.0, 200.0, 1000.0] {
+            for count in [3.0, 40.0, 200.0] {
                 let (missed, _) = missed(Group { count, ..LARGE }, which, normal);
                 println!("{which:?} {normal} {count}: covered {:.4}", 1.0 - missed as f64 / RUNS as f64);
-                assert!(missed <= 2300, "{which:?} {normal} {count}: {missed}");
+                assert!(missed <= MOST, "{which:?} {normal} {count}: {missed}");
             }
         }
     }
@@ -155,7 +158,7 @@ fn intervals_are_no_wider_than_they_must_be() {
     let [r, v] = [LARGE.means[0], LARGE.variances[0]];
     let linear: f64 = 7500f64.powi(2) + (2.0 * r * 300.0).powi(2) + ((1250.0 - v + r * r) * 6.0).powi(2);
     let expected = 2.0 * 1.96 * linear.sqrt() / LARGE.count;
-    assert!((0.99..1.08).contains(&(width / expected)), "{width} {expected}");
+    assert!((0.98..1.02).contains(&(width / expected)), "{width} {expected}");
 }
 
 #[test]

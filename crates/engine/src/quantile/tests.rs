@@ -77,7 +77,7 @@ fn what_fits_already_is_left_alone() {
     let counts = cells(&tree, &values);
     let fitted = tree.fitted(&tree.sums(&counts).unwrap());
     assert!(fitted.iter().zip(&counts).all(|(a, b)| (a - *b as f64).abs() < 1e-9));
-    let sums = growing(&running(&fitted));
+    let sums = growing(&blocks(&running(&fitted)));
     for q in [0.0, 0.1, 0.5, 0.99, 1.0] {
         assert!((tree.value(&sums, q) - truth(&values, q)).abs() <= 2.0, "{q}");
     }
@@ -99,11 +99,12 @@ fn the_fit_is_the_least_squares_fit() {
 
 #[test]
 fn sums_that_fall_are_made_to_grow() {
-    assert_eq!(growing(&[0.0, 3.0, 1.0, 2.0, 5.0]), [0.0, 2.0, 2.0, 2.0, 5.0]);
-    assert_eq!(growing(&[0.0, -1.0, -2.0]), [0.0, 0.0, 0.0]);
+    assert_eq!(growing(&blocks(&[0.0, 3.0, 1.0, 2.0, 5.0])), [0.0, 2.0, 2.0, 2.0, 5.0]);
+    assert_eq!(growing(&blocks(&[0.0, -1.0, -2.0])), [0.0, 0.0, 0.0]);
 }
 
-/// 400 runs of 3 quantiles at β = 0.1: a miss more often than 1 in 5 is seen by chance with probability below 1e-8.
+/// Misses of 1000 runs are binomial: if the true rate is between 3 % and 5.6 %, fewer than 8 or more than 93 are seen by chance with probability below 1e-5 in each of
+/// 12 cases; a rate of 15 % is caught with probability above 0.9999. Quantiles at the edge of large nodes (the median of even values) are among them.
 #[test]
 fn intervals_hold_as_often_as_they_say() {
     let mut entropy = Entropy::from_os().unwrap();
@@ -114,22 +115,49 @@ fn intervals_hold_as_often_as_they_say() {
             let tree = Tree::new(0, 9999, preference).unwrap();
             let noise = noise(&tree, 1.0, preference);
             let values = sample(n, 9999.0, |u| u.powi(skew));
-            let wanted = [0.1, 0.5, 0.95];
-            let mut missed = [0; 3];
-            for _ in 0..400 {
+            let wanted = [0.5, 0.95];
+            let mut missed = [0; 2];
+            for _ in 0..1000 {
                 let nodes = noisy(&tree, &values, &noise, &mut entropy);
-                let found = tree.quantiles(&nodes, &noise, &wanted, 0.1).unwrap();
+                let found = tree.quantiles(&nodes, &noise, &wanted, 0.05).unwrap();
                 for ((found, q), missed) in found.iter().zip(wanted).zip(&mut missed) {
                     let truth = truth(&values, q);
-                    assert!((0.0..=9999.0).contains(&found.value));
                     let Interval { low, high } = found.interval;
-                    assert!(0.0 <= low && low <= high && high <= 9999.0);
+                    assert!(0.0 <= low && low <= found.value && found.value <= high && high <= 9999.0);
                     *missed += usize::from(truth < low.floor() || truth > high);
                     assert!(n < 100 || q != 0.5 || found.interval.width() < 2500.0);
                 }
             }
-            assert!(missed.iter().all(|&missed| missed <= 80), "{preference:?} {n} {skew}: {missed:?}");
+            println!("{preference:?} {n} {skew}: missed {missed:?} of 1000");
+            // Few values leave whole ranges open.
+            let least = if n < 100 { 0 } else { 8 };
+            assert!(
+                missed.iter().all(|missed| (least..=93).contains(missed)),
+                "{preference:?} {n} {skew}: {missed:?}"
+            );
         }
+    }
+}
+
+/// A quantile that is the last value before a wide gap is the hardest: of 1000 more than 130 misses are seen by chance with probability below 1e-6 if the rate is 9 %.
+#[test]
+fn intervals_beside_gaps_hold_nearly_as_often() {
+    let mut entropy = Entropy::from_os().unwrap();
+    for preference in [Preference::Laplace, Preference::Gaussian] {
+        let tree = Tree::new(0, 9999, preference).unwrap();
+        let noise = noise(&tree, 1.0, preference);
+        let values = sample(3000, 9999.0, |u| (u * 20.0).floor() / 25.0 + 0.013);
+        let truth = truth(&values, 0.5);
+        let missed = (0..1000)
+            .filter(|_| {
+                let nodes = noisy(&tree, &values, &noise, &mut entropy);
+                let Interval { low, high } =
+                    tree.quantiles(&nodes, &noise, &[0.5], 0.05).unwrap()[0].interval;
+                truth < low.floor() || truth > high
+            })
+            .count();
+        println!("{preference:?}: missed {missed} of 1000");
+        assert!(missed <= 130, "{preference:?}: {missed}");
     }
 }
 
@@ -271,13 +299,18 @@ fn variances_are_those_of_the_fit() {
             })
             .collect();
         for (left, right) in [(1.0, 0.0), (0.0, 1.0), (0.5, -0.5), (0.1, -0.9), (1.0, 1.0)] {
-            for boundary in 0..=leaves {
-                let of = |sums: &Vec<f64>| left * sums[boundary] + right * (sums[leaves] - sums[boundary]);
+            for (first, more) in (0..=leaves).flat_map(|first| [0, 1, 2, 7, leaves].map(|more| (first, more)))
+            {
+                let last = (first + more).min(leaves);
+                let of = |sums: &Vec<f64>| {
+                    let mean = sums[first..=last].iter().sum::<f64>() / (last - first + 1) as f64;
+                    left * mean + right * (sums[leaves] - mean)
+                };
                 let exact: f64 = answers.iter().map(|sums| of(sums).powi(2)).sum();
-                let formula = tree.variance(boundary, left, right);
+                let formula = tree.variance([first, last], left, right);
                 assert!(
                     (exact - formula).abs() <= 1e-9 * exact,
-                    "{branching}^{levels}, {boundary}: {exact} {formula}"
+                    "{branching}^{levels}, {first} to {last}: {exact} {formula}"
                 );
             }
         }
