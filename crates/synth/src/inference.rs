@@ -112,15 +112,14 @@ impl Walk {
         if from_below.is_empty() {
             return Ok(reduce(own, &keep, &self.sizes));
         }
-        Product::new(&own.set, from_below, &keep, &self.sizes, limit)?.of(&own.values)
+        Ok(Product::new(&own.set, from_below, &keep, &self.sizes, limit)?.of(&own.values))
     }
 }
 
 /// A table times those from below, summed over what is not kept; see the module text.
 struct Product<'a> {
     steps: Vec<Step<'a>>,
-    /// What is left at the end over what is kept of it, and the places of that in the result.
-    last: Runs,
+    /// Places in the result of what is left at the end.
     places: Vec<usize>,
     result: ColumnSet,
     cells: usize,
@@ -171,23 +170,20 @@ impl<'a> Product<'a> {
             });
             left = kept;
         }
-        let kept = left.intersection(keep);
-        let (last, places) = (Runs::new(&left, &kept, sizes), offsets(&result, &kept, sizes));
-        Ok(Self { steps, last, places, cells: result.cells(sizes) as usize, result })
+        let places = offsets(&result, &left, sizes);
+        Ok(Self { steps, places, cells: result.cells(sizes) as usize, result })
     }
 
-    fn of(self, own: &[f64]) -> Result<Dense, SynthError> {
+    fn of(self, own: &[f64]) -> Dense {
         let mut values = vec![0.0; self.cells];
         self.add(own, &self.steps, 0, &mut values);
-        Ok(Dense { set: self.result, values })
+        Dense { set: self.result, values }
     }
 
     /// The product with these steps, for one value of all columns that were brought before.
     fn add(&self, left: &[f64], steps: &[Step<'_>], place: usize, out: &mut [f64]) {
         let Some((step, later)) = steps.split_first() else {
-            let mut sums = vec![0.0; self.places.len()];
-            self.last.sum(left, &mut sums);
-            self.places.iter().zip(sums).for_each(|(at, sum)| out[place + at] = sum);
+            self.places.iter().zip(left).for_each(|(at, sum)| out[place + at] = *sum);
             return;
         };
         let mut product = vec![0.0; left.len()];

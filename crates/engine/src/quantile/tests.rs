@@ -103,7 +103,7 @@ fn sums_that_fall_are_made_to_grow() {
     assert_eq!(growing(&blocks(&[0.0, -1.0, -2.0])), [0.0, 0.0, 0.0]);
 }
 
-/// Misses of 1000 runs are binomial: if the true rate is between 3 % and 5.6 %, fewer than 8 or more than 93 are seen by chance with probability below 1e-5 in each of
+/// Misses of 1000 runs are binomial: if the true rate is between 3 % and 6 %, fewer than 8 or more than 93 are seen by chance with probability below 2e-5 in each of
 /// 12 cases; a rate of 15 % is caught with probability above 0.9999. Quantiles at the edge of large nodes (the median of even values) are among them.
 #[test]
 fn intervals_hold_as_often_as_they_say() {
