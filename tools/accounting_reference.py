@@ -1535,6 +1535,16 @@ def sampled_beside_atoms():
     yield from epsilons("subsampled(0.01, gaussian(sigma=2))*2 + pure(0.7)", "1e-5", "1e-10")
 
 
+def few_samples_far_out():
+    """Two uses, and a delta that only outputs nobody ever sees decide on."""
+    for rate, sigma, delta in (
+        ("0.01", "3.16", "1e-20"), ("0.001", "2.29", "1e-20"), ("0.004", "7", "1e-20"), ("0.1", "1", "1e-20"),
+        ("0.0001", "1", "1e-15"), ("0.02", "5", "1e-25"), ("0.001", "0.8", "1e-18"),
+    ):
+        yield from epsilons(f"subsampled({rate}, gaussian(sigma={sigma}))*2", delta)
+    yield from deltas("subsampled(0.01, gaussian(sigma=1.2))*2", "2", "3")
+
+
 def sampled_discrete_gaussians():
     """More sums than can be listed by hand, on no lattice."""
     yield from deltas("subsampled(0.01, discrete_gaussian(sigma=2))*10", "0.05", "0.1")
@@ -1557,7 +1567,7 @@ def main():
     print(f"{time.time() - start:7.2f} s  the routes agree with each other", flush=True)
     for family in (single_mechanisms, divergences, compositions, quadratures, few_samples, rare_samples, long_compositions,
                    sampled_divergences, long_lattices, many_steps, few_sampled_laplaces, small_deltas, rarer_sampled_laplaces,
-                   sampled_beside_atoms, sampled_discrete_gaussians, groups_on_samples):
+                   sampled_beside_atoms, sampled_discrete_gaussians, groups_on_samples, few_samples_far_out):
         rows += [compute() for compute in family()]
         with open(PATH, "w") as file:
             file.write("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")

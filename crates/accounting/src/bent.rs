@@ -25,6 +25,7 @@ mod beside;
 mod careful;
 mod choice;
 mod double_double;
+mod ellipse;
 mod line;
 mod moment;
 mod near_one;
@@ -44,7 +45,7 @@ use double_double::{DUST, Wide};
 use line::Noise;
 use moment::Kept;
 use path::Path;
-use start::Start;
+use start::{ROOMY, Start, TIGHT};
 use twin::Twin;
 
 /// What the certified errors of rules and ray shall be below, relatively.
@@ -165,7 +166,7 @@ impl Bent {
     /// About ln of Σ p·δ(t).
     pub(crate) fn log_about(sum: &Sum, points: &[(f64, f64)]) -> Option<f64> {
         let (noises, add) = noises(sum)?;
-        Some(Start::for_epsilon(&noises, &Beside::new(add, points.to_vec()), add, 0.0).log_delta)
+        Some(Start::for_epsilon(&noises, &Beside::new(add, points.to_vec()), 0.0, ROOMY).log_delta)
     }
 
     fn along(
@@ -175,11 +176,14 @@ impl Bent {
         log_delta: Option<f64>,
         digits: Digits,
     ) -> Option<Self> {
-        let add = beside.is_added();
-        let start = Start::for_epsilon(noises, beside, add, epsilon);
-        let goal = log_delta.unwrap_or(start.log_delta) + GOAL.ln();
-        let start = if beside.is_nothing() { start } else { start.eased(noises, beside, goal) };
-        [false, true].into_iter().find_map(|thorough| {
+        let ways = match digits {
+            Digits::Usual => &[(ROOMY, false), (ROOMY, true)][..],
+            Digits::Many => &[(TIGHT, false), (ROOMY, false), (ROOMY, true)],
+        };
+        ways.iter().find_map(|&(room, thorough)| {
+            let start = Start::for_epsilon(noises, beside, epsilon, room);
+            let goal = log_delta.unwrap_or(start.log_delta) + GOAL.ln();
+            let start = if beside.is_nothing() { start } else { start.eased(noises, beside, goal) };
             Path::new((noises, beside), epsilon, start, (goal, digits), thorough).walk(start)
         })
     }

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use demur_core::{Part, PrivacyLoss};
 use demur_exact::{Rational, float, gaussian_sigma};
 
-use crate::{Account, AccountingError};
+use crate::{Account, AccountingError, Method};
 
 /// The guarantee that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -405,6 +405,9 @@ fn decimal(value: f64) -> Rational {
 /// How near to each other, as a share, the value found and one that is not private shall be.
 const CLOSE: f64 = 1e-10;
 
+/// A share of δ that is far below it.
+const NOTHING: f64 = 1e-6;
+
 /// A value of the parameter, and its miss.
 type Point = (f64, f64);
 
@@ -496,9 +499,21 @@ impl Search<'_> {
         Ok(if upper <= 1.0 { upper.ln() } else { upper.ln().max(f64::MIN_POSITIVE) })
     }
 
+    /// The same where it may be far from 0: then one order tells enough, and the digits of a δ that is nothing are not waited for.
+    fn rough_miss(&self, value: f64) -> Result<f64, AccountingError> {
+        let Target { epsilon, delta } = self.target;
+        let account = Account::of(&(self.make)(value)?)?;
+        match account.delta_by(Method::Renyi, epsilon) {
+            Ok(answer) if self.by_delta && answer.bounds.upper < NOTHING * delta.to_f64_down() => {
+                Ok(float::div_up(answer.bounds.upper, delta.to_f64_down()).max(1e-30).ln())
+            }
+            _ => self.miss(value),
+        }
+    }
+
     /// A private value and one that is not, unless everything up to the highest value is private.
     fn bracket(&self, guess: f64, highest: f64) -> Result<(Point, Option<Point>), AccountingError> {
-        let start = (guess, self.miss(guess)?);
+        let start = (guess, self.rough_miss(guess)?);
         let (mut here, mut factor) = (start, 1.1);
         for _ in 0..60 {
             let up = (start.1 > 0.0) == self.falling;
@@ -506,7 +521,7 @@ impl Search<'_> {
             if next == here.0 {
                 break;
             }
-            let there = (next, self.miss(next)?);
+            let there = (next, self.rough_miss(next)?);
             if (there.1 > 0.0) != (start.1 > 0.0) {
                 return Ok(if start.1 > 0.0 { (there, Some(here)) } else { (here, Some(there)) });
             }

@@ -146,7 +146,7 @@ fn few_sampled_gaussians_have_a_narrow_interval() {
 #[test]
 fn the_reference_file_is_complete() {
     let cases = cases();
-    assert!(cases.len() >= 479, "{} cases", cases.len());
+    assert!(cases.len() >= 488, "{} cases", cases.len());
     for find in [Find::Delta, Find::Epsilon, Find::Renyi] {
         for kind in [Kind::Closed, Kind::Composed] {
             let count = cases.iter().filter(|case| case.find == find && case.kind == kind).count();

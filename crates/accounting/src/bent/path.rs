@@ -11,6 +11,7 @@ use super::beside::Beside;
 use super::careful::Careful;
 use super::choice::{bounding_line, level, straight_line};
 use super::double_double::{DUST, Double, Wide, wide_rule};
+use super::ellipse::Ellipse;
 use super::line::{Line, Noise, Part, STEEP};
 use super::moment::{LogMoment, Moment};
 use super::near_one::exp_m1;
@@ -28,8 +29,20 @@ const PI_REST: f64 = 1.224_646_799_147_353_2e-16;
 const LARGEST_SHARE: f64 = 1e-11;
 /// The path's angle is at least this, and at the second try that: further right the moments of Gaussian noise grow.
 const LEAST_ANGLES: (f64, f64) = (1.25, 1.45);
-/// The ellipse in which a rule's error is bounded.
+/// ρ of the [ellipse](Ellipse) in which a rule's error is bounded, and the largest one.
 const RHO: f64 = 2.5;
+const MOST_RHO: f64 = 12.0;
+/// By how much a panel is made shorter.
+const SHORTER: f64 = 0.6;
+/// What a larger ρ can make up for, as a power of e.
+const ENOUGH: f64 = 60.0;
+
+/// Why there is no panel.
+enum Fault {
+    /// The rule's error is too large, as a power of e.
+    Rule(f64),
+    Other,
+}
 
 /// The path while it is made.
 pub(super) struct Path {
@@ -48,6 +61,8 @@ pub(super) struct Path {
     grain: f64,
     /// Whether lines are looked for everywhere, and not only near those before.
     thorough: bool,
+    /// ρ of the ellipse of the panel before.
+    rho: f64,
     tries: u32,
     /// Σ|terms| so far.
     total: f64,
@@ -76,6 +91,7 @@ impl Path {
             digits,
             grain,
             thorough,
+            rho: RHO,
             tries: 0,
             total: 0.0,
         }
@@ -168,28 +184,32 @@ impl Path {
 
     /// A panel that starts at a point, and where it leads; shorter and steeper than wished where it has to be.
     fn panel(&mut self, start: Complex64, angle: f64, length: f64) -> Option<(Panel, Complex64)> {
-        (0..MOST_SHORTER).find_map(|tried| {
-            let steep = PI / 2.0 - (PI / 2.0 - angle) * 0.6f64.powi(tried);
-            let half = Complex64::from_polar(length * 0.6f64.powi(tried) / 2.0, steep);
+        let mut rho = self.rho;
+        for tried in 0..MOST_SHORTER {
+            let steep = PI / 2.0 - (PI / 2.0 - angle) * SHORTER.powi(tried);
+            let half = Complex64::from_polar(length * SHORTER.powi(tried) / 2.0, steep);
             let half =
                 Complex64::new((half.re / self.grain).round(), (half.im / self.grain).round()) * self.grain;
-            Some((self.try_panel(start, half, self.thorough || tried > 0)?, half * 2.0))
-        })
+            match self.try_panel(start, half, rho, self.thorough || tried > 0) {
+                Ok(panel) => {
+                    self.rho = if tried == 0 { (rho * SHORTER).max(RHO) } else { rho };
+                    return Some((panel, half * 2.0));
+                }
+                // in the same ellipse a shorter panel has a better rule
+                Err(Fault::Rule(over)) if over < ENOUGH => rho = (rho / SHORTER).min(MOST_RHO),
+                Err(Fault::Rule(_)) => rho = RHO,
+                Err(Fault::Other) => {}
+            }
+        }
+        None
     }
 
-    /// `None` when the rule's error could not be proven to be small.
-    fn try_panel(&mut self, start: Complex64, half: Complex64, anew: bool) -> Option<Panel> {
+    /// Fails when the rule's error could not be proven to be small.
+    fn try_panel(&mut self, start: Complex64, half: Complex64, rho: f64, anew: bool) -> Result<Panel, Fault> {
         self.tries += 1;
         let centre = start + half;
-        let (wide, high) = ((RHO + 1.0 / RHO) / 2.0, (RHO - 1.0 / RHO) / 2.0);
-        let corner = |(x, y): (f64, f64)| centre + half * Complex64::new(x * wide, y * high);
-        let corners = [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)].map(corner);
-        let distance = |pole: f64| {
-            let at = (pole - centre) / half;
-            (at.re.abs() - wide).max(0.0).hypot((at.im.abs() - high).max(0.0)) * half.norm()
-        };
-        let log_size = (half.norm() / (distance(0.0) * distance(1.0) * PI)).ln();
-        let log_rule = gauss_legendre::log_error(gauss_legendre::SIZES[RULE], RHO, log_size);
+        let ellipse = Ellipse { centre, half, rho };
+        let (corners, log_rule) = (ellipse.corners(), ellipse.log_rule());
         let uses: f64 = self.noises.iter().map(|noise| noise.count).sum();
         let epsilon = self.epsilon + self.beside.mean(Complex64::from(centre.re)).re;
         let epsilon = if self.add { -epsilon } else { epsilon };
@@ -197,17 +217,17 @@ impl Path {
         let mut lines = vec![];
         for (noise, before) in self.noises.iter().zip(&self.lines) {
             let line = bounding_line(noise, before, &corners, epsilon / uses, anew);
-            let logs =
-                line.log_bounds(noise, &corners, level(noise, &line, &corners), noise.count, Part::All);
-            let logs = logs?;
+            let level = level(noise, &line, &corners);
+            let logs = line.log_bounds(noise, &corners, level, noise.count, Part::All).ok_or(Fault::Other)?;
             for (bound, log) in bounds.iter_mut().zip(&logs) {
                 bound.1 += noise.count * log.whole;
             }
             lines.push(line);
         }
         let bound = Bound { corners: bounds, twin: self.twin.log_bound(&corners) };
-        if bound.log(self.add, self.epsilon) + log_rule >= self.goal - 2.0 {
-            return None;
+        let over = bound.log(self.add, self.epsilon) + log_rule - (self.goal - 2.0);
+        if over.is_nan() || over >= 0.0 {
+            return Err(Fault::Rule(over));
         }
         let mut logs = vec![LogMoment::ZERO; gauss_legendre::SIZES[RULE]];
         let nodes = &gauss_legendre::rule(RULE).nodes;
@@ -219,11 +239,10 @@ impl Path {
             let line = straight_line(noise, before, &ends, anew);
             straight.push(line);
             if many {
-                careful.push(Careful::new(noise, &line, &ends)?);
+                careful.push(Careful::new(noise, &line, &ends).ok_or(Fault::Other)?);
                 continue;
             }
-            let moment = Moment::new(*noise, &line, &ends);
-            let moment = moment?;
+            let moment = Moment::new(*noise, &line, &ends).ok_or(Fault::Other)?;
             for ((x, _), log) in nodes.iter().zip(&mut logs) {
                 log.add(&moment.at(centre + half * x), noise.count);
             }
@@ -233,7 +252,7 @@ impl Path {
             self.point(w, half * *weight / (w * (w - 1.0)) / PI, log)
         });
         let points: Vec<Point> = match many {
-            true => self.wide_points(&careful, centre, half)?,
+            true => self.wide_points(&careful, centre, half).ok_or(Fault::Other)?,
             false => points.collect(),
         };
         let factor = |point: &Point| libm::exp(linear(self.add, point.w, self.epsilon).re + point.scale);
@@ -241,11 +260,11 @@ impl Path {
         let value: f64 = points.iter().map(|point| factor(point) * point.value.norm()).sum();
         let most = LARGEST_SHARE * (self.total + value) + 1e3 * libm::exp(self.goal);
         if error.is_nan() || error > most {
-            return None;
+            return Err(Fault::Other);
         }
         self.total += value;
         (self.lines, self.straight) = (lines, straight);
-        Some(Panel { points, bound, log_rule })
+        Ok(Panel { points, bound, log_rule })
     }
 
     /// The points of a panel to 28 digits.

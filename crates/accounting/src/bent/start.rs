@@ -20,6 +20,9 @@ const ENDS: (f64, f64) = (0.25, 1e7);
 /// What is as good as the lowest, as a power of e.
 const FLAT: f64 = 0.3;
 const STEP: f64 = 0.125;
+/// Room to the right of a start: much, and as little as may do where many digits are worth it.
+pub(super) const ROOMY: f64 = 2.0;
+pub(super) const TIGHT: f64 = 1.2;
 /// How far below what is wanted something must be to be small, as a power of e.
 const ROOM: f64 = 6.0;
 
@@ -36,7 +39,10 @@ pub(crate) struct Start {
 
 impl Start {
     /// The start for an ε, or where there is more beside the noise, for how much that has moved.
-    pub(super) fn for_epsilon(noises: &[Noise], beside: &Beside, add: bool, epsilon: f64) -> Self {
+    ///
+    /// At `room` times as large a c, losses too rare for everything else must not count yet.
+    pub(super) fn for_epsilon(noises: &[Noise], beside: &Beside, epsilon: f64, room: f64) -> Self {
+        let add = beside.is_added();
         let part = |tilt: f64, end: f64| {
             part(noises, add, tilt, end) + beside.log(if add { -tilt } else { tilt + 1.0 })
         };
@@ -61,7 +67,7 @@ impl Start {
         // further left where losses would count that are too rare for everything else
         let mut tilt = start.tilt;
         let counts = |tilt: f64| part(tilt, f64::INFINITY) > part(tilt, end) + 0.1;
-        while counts(2.0 * tilt) && tilt > ENDS.0 {
+        while counts(room * tilt) && tilt > ENDS.0 {
             tilt *= 0.7;
         }
         // and as long as that costs nothing
@@ -202,7 +208,7 @@ mod tests {
         let deviation = (1000.0 * noises[0].square()).sqrt();
         for log_delta in [-10.0, -20.0] {
             let guesses = [Start::for_delta(&noises, false, log_delta).epsilon, usual(&noises, log_delta)];
-            let start = Start::for_epsilon(&noises, &Beside::nothing(false), false, guesses[0]);
+            let start = Start::for_epsilon(&noises, &Beside::nothing(false), guesses[0], ROOMY);
             assert!((start.log_delta - log_delta).abs() < 1.0, "{start:?}");
             assert!(
                 guesses.iter().all(|guess| (2.0..8.0).contains(&(guess / deviation))),
