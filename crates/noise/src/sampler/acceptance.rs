@@ -41,7 +41,14 @@ impl Acceptance {
     pub(crate) fn keeps<W: Words>(&self, gap: u128, prefix: u64, known: u32, words: &mut W) -> bool {
         let open = 64 - known;
         let highest = prefix << open | ((1 << open) - 1);
-        highest < !self.exponent_above(gap) || self.keeps_slowly(gap, prefix, known, words)
+        highest < self.sure_below(gap) || self.keeps_slowly(gap, prefix, known, words)
+    }
+
+    /// Where every number that begins with some digits is below this, in units of 2⁻⁶⁴, it is below e^(−x), for this gap and for all
+    /// that are smaller.
+    #[inline]
+    pub(crate) fn sure_below(&self, gap: u128) -> u64 {
+        !self.exponent_above(gap)
     }
 
     /// x in units of 2⁻⁶⁴: at least x, and above it by less than 8 units.

@@ -19,7 +19,7 @@
 //! and how many were not says nothing about the one that was.
 //!
 //! **Exactness.** The uniform number V that decides is drawn lazily. V < 1 − x settles
-//! nearly all cases; otherwise e^(−x) is computed in 64-bit fixed point with a
+//! nearly all cases, most of them for the largest x of the bucket, which is stored; otherwise e^(−x) is computed in 64-bit fixed point with a
 //! proven error; otherwise, about once in 10¹⁶ draws, with as many digits
 //! as it takes.
 //!
@@ -138,6 +138,8 @@ struct Buckets {
     /// w = 2^width_log2.
     width_log2: u32,
     acceptance: Acceptance,
+    /// For each usual bucket: V below this, in units of 2⁻⁶⁴, keeps every candidate in it.
+    sure: Box<[u64]>,
 }
 
 impl Buckets {
@@ -149,15 +151,21 @@ impl Buckets {
         let bell = Symmetric { rate: bucket_rate, shape: Shape::Bell, signed: false, limit: None };
         // Z² − (wB)² ≤ w²(2B + 1) < 2^(2·width_log2 + 11), and w²/2σ² ≤ 2⁻¹¹: x < 1.
         let acceptance = Acceptance::new(rate, 2 * width_log2 + 11);
-        Self { table: Table::new(bell, 10), width_log2, acceptance }
+        // |Z| ≤ w(B + 1), so that no gap in the bucket is larger.
+        let largest = |bucket: u64| u128::from(2 * bucket + 1) << (2 * width_log2);
+        let sure = (0..USUAL_BUCKETS).map(|bucket| acceptance.sure_below(largest(bucket))).collect();
+        Self { table: Table::new(bell, 10), width_log2, acceptance, sure }
     }
 
     #[inline]
     fn sample<W: Words>(&self, words: &mut W) -> i128 {
         loop {
             let bucket = self.table.sample(words);
-            if bucket < USUAL_BUCKETS {
+            if let Some(&sure) = self.sure.get(bucket as usize) {
                 let word = words.word();
+                if word | ((2 << self.width_log2) - 1) < sure {
+                    return self.kept(bucket, word).into();
+                }
                 let candidate = self.candidate(bucket, word);
                 // The bits left over begin V.
                 let (prefix, known) = (word >> (self.width_log2 + 1), 63 - self.width_log2);
@@ -168,6 +176,14 @@ impl Buckets {
                 return value;
             }
         }
+    }
+
+    /// The value of the candidate in a usual bucket, where it has fewer than 56 bits.
+    #[inline]
+    fn kept(&self, bucket: u64, word: u64) -> i64 {
+        let place = word & ((1 << self.width_log2) - 1);
+        let sign = (word >> self.width_log2) & 1;
+        ((bucket << self.width_log2) + place) as i64 ^ -(sign as i64)
     }
 
     #[inline]
