@@ -29,6 +29,9 @@ use crate::LearnError;
 /// So many weights get their noise from one source of words; which ones does not depend on the number of threads.
 const PART: usize = 1 << 13;
 
+/// Values drawn at once.
+const DRAWS: usize = 256;
+
 /// The sampler and the noise of one step: what is drawn and what it costs come from the same value.
 #[derive(Clone, Debug)]
 pub(crate) struct StepNoise {
@@ -123,7 +126,14 @@ impl<'a, W: Spring> Curator<'a, W> {
         self.contribute(&batch, weights);
         self.batch = batch;
         let noise = &self.step.noise;
-        self.add_up(|sum, words| in_clips(sum, noise.sample(words)))?;
+        self.add_up(|sums, words| {
+            let mut draws = [0; DRAWS];
+            for sums in sums.chunks_mut(DRAWS) {
+                let draws = &mut draws[..sums.len()];
+                noise.fill(words, draws);
+                sums.iter_mut().zip(draws).for_each(|(sum, draw)| *sum = in_clips(*sum, *draw));
+            }
+        })?;
         Ok(&self.sums)
     }
 
@@ -131,7 +141,7 @@ impl<'a, W: Spring> Curator<'a, W> {
     #[cfg(test)]
     pub(super) fn sum(&mut self, batch: &[u32], weights: &[Vec<f32>]) -> Vec<Vec<f64>> {
         self.contribute(batch, weights);
-        self.add_up(|sum, _| sum).unwrap();
+        self.add_up(|_, _| ()).unwrap();
         self.sums.clone()
     }
 
@@ -151,8 +161,8 @@ impl<'a, W: Spring> Curator<'a, W> {
         });
     }
 
-    /// What all threads have, in steps, each weight's sum through `finish`.
-    fn add_up(&mut self, finish: impl Fn(f64, &mut W) -> f64 + Sync) -> Result<(), LearnError> {
+    /// What all threads have, in steps, some weights' sums at a time through `finish`.
+    fn add_up(&mut self, finish: impl Fn(&mut [f64], &mut W) + Sync) -> Result<(), LearnError> {
         let workers = &self.workers;
         let mut parts = Vec::new();
         for (layer, sums) in self.sums.iter_mut().enumerate() {
@@ -164,7 +174,7 @@ impl<'a, W: Spring> Curator<'a, W> {
             // Whole numbers below 2⁵², in any order.
             sums.fill(0.0);
             workers.iter().for_each(|worker| worker.contributions.add_to(layer, start, sums));
-            sums.iter_mut().for_each(|sum| *sum = finish(*sum, &mut words));
+            finish(sums, &mut words);
         });
         Ok(())
     }

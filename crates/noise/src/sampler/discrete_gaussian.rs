@@ -166,11 +166,8 @@ impl Buckets {
                 if word | ((2 << self.width_log2) - 1) < sure {
                     return self.kept(bucket, word).into();
                 }
-                let candidate = self.candidate(bucket, word);
-                // The bits left over begin V.
-                let (prefix, known) = (word >> (self.width_log2 + 1), 63 - self.width_log2);
-                if self.acceptance.keeps(candidate.gap(), prefix, known, words) {
-                    return candidate.value();
+                if let Some(value) = self.compare(bucket, word, words) {
+                    return value;
                 }
             } else if let Some(value) = self.sample_far_out(bucket, words) {
                 return value;
@@ -186,7 +183,16 @@ impl Buckets {
         ((bucket << self.width_log2) + place) as i64 ^ -(sign as i64)
     }
 
-    #[inline]
+    /// The candidate, if it is kept.
+    #[cold]
+    #[inline(never)]
+    fn compare<W: Words>(&self, bucket: u64, word: u64, words: &mut W) -> Option<i128> {
+        let candidate = self.candidate(bucket, word);
+        // The bits left over begin V.
+        let (prefix, known) = (word >> (self.width_log2 + 1), 63 - self.width_log2);
+        self.acceptance.keeps(candidate.gap(), prefix, known, words).then(|| candidate.value())
+    }
+
     fn candidate(&self, bucket: u64, word: u64) -> Candidate {
         Candidate {
             base: u128::from(bucket) << self.width_log2,
