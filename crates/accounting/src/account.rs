@@ -31,6 +31,8 @@ pub struct Account {
     crowd: Option<Crowd>,
     /// The same where it is one use of noise, which has a formula.
     gathering: Option<Gathering>,
+    /// Another account, which is known to be paid at least.
+    floor: Option<Box<Account>>,
 }
 
 /// What is asked.
@@ -53,13 +55,15 @@ impl Account {
         Ok(Self { pure, crowd, gathering: Gathering::of(loss)?, ..Self::of_terms(Terms::of(loss)?) })
     }
 
-    pub(crate) fn of_terms(terms: Terms) -> Self {
+    pub(crate) fn of_terms(mut terms: Terms) -> Self {
+        let floor = terms.take_floor().map(|terms| Box::new(Self::of_terms(terms)));
         let reversed = (!terms.symmetric()).then(|| Way::new(terms.reversed()));
         Self {
             ways: std::iter::once(Way::new(terms)).chain(reversed).collect(),
             pure: None,
             crowd: None,
             gathering: None,
+            floor,
         }
     }
 
@@ -91,7 +95,7 @@ impl Account {
     fn by(&self, method: Method, question: Question<'_>) -> Result<Answer, AccountingError> {
         question.check()?;
         let bounds = self.bounds(method, question)?;
-        Ok(Answer { bounds: self.honest(bounds), method, reason: "it was asked for".to_owned() })
+        Ok(Answer { bounds: self.known(bounds, question), method, reason: "it was asked for".to_owned() })
     }
 
     /// The answer that follows from Σε alone: δ(ε) = 0 from there on, and ε(0) is just that.
@@ -169,7 +173,7 @@ impl Account {
             worst = Bounds::new(0.0, bound);
             reason = "the group costs no more than its people one after the other";
         }
-        Ok(Answer { bounds: self.honest(worst), method, reason: reason.to_owned() })
+        Ok(Answer { bounds: self.known(worst, question), method, reason: reason.to_owned() })
     }
 
     /// By the best method, the bounds alone.
@@ -191,6 +195,13 @@ impl Account {
     /// A lower bound means something only where every law is the worst there is.
     fn honest(&self, bounds: Bounds) -> Bounds {
         if self.ways[0].terms.tight { bounds } else { Bounds::new(0.0, bounds.upper) }
+    }
+
+    /// The same, with what is known otherwise to be paid at least.
+    fn known(&self, bounds: Bounds, question: Question<'_>) -> Bounds {
+        let least = self.floor.as_ref().and_then(|floor| floor.best(question).ok());
+        let honest = self.honest(bounds);
+        Bounds::new(least.map_or(honest.lower, |least| least.bounds.lower.min(honest.upper)), honest.upper)
     }
 
     /// The Rényi divergence of the given order above 1, with the person removed and with the person added.

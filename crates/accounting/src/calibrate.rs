@@ -386,6 +386,9 @@ fn noisier(loss: &PrivacyLoss, factor: &Rational) -> PrivacyLoss {
         Exponential { epsilon } => Exponential { epsilon: &epsilon / factor },
         PermuteAndFlip { epsilon } => PermuteAndFlip { epsilon: &epsilon / factor },
         Subsampled { rate, inner } => Subsampled { rate, inner: inside(&inner) },
+        WithoutReplacement { sample, population, inner } => {
+            WithoutReplacement { sample, population, inner: inside(&inner) }
+        }
         Group { size, inner } => Group { size, inner: inside(&inner) },
         Composed { parts } => Composed {
             parts: parts

@@ -330,7 +330,6 @@ fn mixtures_of_different_steps_are_narrow() {
         ("subsampled(0.0311, discrete_gaussian(sigma=1.15))*8", "5.57e-9"),
         ("discrete_gaussian(sigma=2.51)*2 + subsampled(0.00699, gaussian(sigma=1.93))", "1.24e-7"),
         ("subsampled(0.00965, randomized_response(epsilon=0.395))*6", "1.03e-12"),
-        ("without_replacement(10, 1000, pure(1))*20", "1e-7"),
     ] {
         let account = Account::of(&losses.parse().unwrap()).unwrap();
         let found = account.epsilon(&q(at)).unwrap().bounds;
@@ -429,5 +428,49 @@ fn laplace_noise_is_inverted_on_rare_samples_and_near_its_largest_loss() {
         let found = account.epsilon(&q(at)).unwrap();
         assert_eq!(found.method, Method::Inversion, "{losses}");
         assert!(found.bounds.relative_width() < 5e-9, "{losses}: {found:?}");
+    }
+}
+
+/// Two uses of bits on samples of one in four: no two mechanisms of a family cost more than the upper bound, and what is said to be paid
+/// at least is paid by two of them. The laws of such samples, composed, say more than anybody pays.
+#[test]
+fn composed_samples_without_replacement_claim_what_some_mechanism_pays() {
+    let (rate, most) = (0.25, 1f64.exp());
+    let usual = [1.0 / (1.0 + most), most / (1.0 + most)];
+    let bits: Vec<f64> = (1..10).map(|tenth| f64::from(tenth) / 10.0).chain(usual).collect();
+    let near = |a: f64, b: f64| {
+        [a / b, (1.0 - a) / (1.0 - b)]
+            .iter()
+            .all(|ratio| (-1.0..=1.0).contains(&(ratio.ln() / (1.0 + 1e-12))))
+    };
+    // with the record, with the other one, and with neither
+    let mut pairs = vec![];
+    for &a in &bits {
+        for &b in &bits {
+            for &neither in bits.iter().filter(|r| near(a, **r) && near(b, **r) && near(a, b)) {
+                let output = |sampled: f64| (1.0 - rate) * neither + rate * sampled;
+                pairs.push((output(a), output(b)));
+            }
+        }
+    }
+    let both = "without_replacement(1, 4, randomized_response(epsilon=1))*2";
+    for epsilon in ["0", "0.1", "0.3", "0.5", "0.6"] {
+        let grown: f64 = epsilon.parse::<f64>().unwrap().exp();
+        let paid = |one: &(f64, f64), two: &(f64, f64)| -> f64 {
+            let outputs = |bits: [f64; 2]| bits.map(|bit| [bit, 1.0 - bit]);
+            let ([p1, p2], [q1, q2]) = (outputs([one.0, two.0]), outputs([one.1, two.1]));
+            (0..4).map(|at| (p1[at / 2] * p2[at % 2] - grown * q1[at / 2] * q2[at % 2]).max(0.0)).sum()
+        };
+        let largest = pairs
+            .iter()
+            .flat_map(|one| pairs.iter().map(move |two| (one, two)))
+            .map(|(one, two)| paid(one, two));
+        let largest = largest.fold(0.0, f64::max);
+        let found = delta(both, epsilon);
+        assert!(largest > 0.0 && largest <= found.upper * (1.0 + 1e-12), "{epsilon}: {largest} {found:?}");
+        assert!(
+            found.lower > 0.0 && found.lower <= largest * (1.0 + 1e-12),
+            "{epsilon}: {largest} {found:?}"
+        );
     }
 }

@@ -103,6 +103,28 @@ impl Terms {
         Ok(())
     }
 
+    /// Composed, no mechanism need have the laws of samples without replacement, which are worst for every ε by another pair. These terms then say nothing
+    /// about what is paid at least; what is returned does: a mechanism that does the same with every sample without the person has Poisson's pair.
+    pub(crate) fn take_floor(&mut self) -> Option<Self> {
+        let mirrored = |(law, _): &(Law, u64)| law.is_mirrored();
+        let alone = self.laws.len() == 1 && self.laws[0].1 == 1;
+        if alone || !self.laws.iter().any(mirrored) {
+            return None;
+        }
+        let tight = std::mem::replace(&mut self.tight, false);
+        let known = self.laws.iter().all(|both| mirrored(both) || both.0.sampling.is_none());
+        let removed = |(law, count): &(Law, u64)| {
+            let rate = law.sampling.as_ref().map(|sampling| sampling.rate);
+            let sampling = rate.map(|rate| Sampling { rate, direction: Direction::Remove });
+            (Law { sampling, ..law.clone() }, *count)
+        };
+        (tight && known).then(|| Self {
+            laws: self.laws.iter().map(removed).collect(),
+            tight,
+            ..self.clone()
+        })
+    }
+
     /// Whether both directions are the same.
     pub(crate) fn symmetric(&self) -> bool {
         self.laws.iter().all(|(law, _)| law.sampling.is_none() || law.is_mirrored())
