@@ -155,6 +155,7 @@ fn shown(
 }
 
 fn write_file(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    crate::query::target::guard(path)?;
     std::fs::write(path, bytes).map_err(|error| {
         Failure::new("cli.file", format!("`{}` cannot be written: {error}", path.display()))
             .hint("what was charged is kept in the ledger: the same command again costs nothing")

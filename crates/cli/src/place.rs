@@ -13,6 +13,7 @@ use demur_engine::Answer;
 use demur_ledger::{Ledger, LedgerError, Location, Options};
 
 use crate::failure::Failure;
+use crate::query::target;
 
 /// Names a ledger for all commands of a shell.
 const VARIABLE: &str = "DEMUR_LEDGER";
@@ -144,6 +145,7 @@ pub(crate) fn user() -> String {
 
 /// Writes the certificate of a release to a file.
 pub(crate) fn write_certificate(path: &Path, answer: &Answer) -> Result<(), Failure> {
+    target::guard(path)?;
     std::fs::write(path, answer.certificate.text()? + "\n").map_err(|error| {
         let message = format!("the certificate could not be written to `{}`: {error}", path.display());
         let entry = answer.certificate.charge.sequence;

@@ -5,7 +5,7 @@ pub(crate) mod explain;
 pub(crate) mod print;
 mod prompt;
 mod statements;
-mod target;
+pub(crate) mod target;
 pub(crate) mod waiting;
 
 use std::io::{IsTerminal, Read, Write};
@@ -41,6 +41,7 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
         return rehearse(&engine, (&project, &quote), &backend, count, out);
     }
     let wanted = Wanted::of(args, &quote.headings())?;
+    args.certificate.as_deref().map_or(Ok(()), target::guard)?;
     let engine = Engine::for_project(&project, &place.location, place::options())?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());

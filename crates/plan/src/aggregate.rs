@@ -102,6 +102,29 @@ pub(crate) fn kind(function: &AggregateUDF) -> Option<Kind> {
     function.inner().downcast_ref::<Asked>().map(|asked| asked.kind)
 }
 
+/// What is wrong, and what to do, if an aggregate is given more than it takes.
+pub(crate) fn too_many(
+    kind: Kind,
+    name: &str,
+    given: usize,
+    distinct: bool,
+) -> Option<(String, &'static str)> {
+    let most = match kind {
+        Kind::Percentile | Kind::Quantiles | Kind::Histogram | Kind::Cumulative => 2,
+        // They look for themselves.
+        Kind::Moment(_) | Kind::Grouping => usize::MAX,
+        _ => 1,
+    };
+    let hint = match (kind, distinct) {
+        (Kind::Count | Kind::ApproxDistinct, true) => {
+            "to count combinations, join them: COUNT(DISTINCT a || ' ' || b)"
+        }
+        _ => "bounds are given by name: contribution_bounds_per_row => (low, high)",
+    };
+    let text = format!("{name}: {given} arguments were given, and it takes {most}");
+    (given > most).then_some((text, hint))
+}
+
 impl AggregateUDFImpl for Asked {
     fn name(&self) -> &str {
         self.name

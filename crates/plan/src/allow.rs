@@ -62,13 +62,17 @@ fn refused(expr: &Expr, answers: bool) -> Option<PlanError> {
         Expr::BinaryExpr(binary) => {
             no(&format!("the operator {}", binary.op), "arithmetic, comparisons, AND, OR and || can be used")
         }
+        Expr::Like(like) if like.escape_char.is_some() => {
+            no("LIKE … ESCAPE", "use CONTAINS, STARTS_WITH or STRPOS for signs that LIKE reads otherwise")
+        }
         Expr::Like(like) if like.pattern.column_refs().is_empty() => None,
         Expr::Like(_) => no("LIKE with a pattern from a column", "write the pattern as a text"),
         Expr::ScalarFunction(function) => {
             let name = function.func.name();
             let is_end = name == crate::interval::LOW || name == crate::interval::HIGH;
             match functions::is_allowed(name) && (answers || !is_end) {
-                true => None,
+                true => functions::unknown_part(name, &function.args)
+                    .and_then(|(part, parts)| no(&format!("the part `{part}` of a date"), parts)),
                 false => no(&format!("the function {name}"), "the list of functions is in docs/sql.md"),
             }
         }

@@ -194,7 +194,9 @@ impl<'a> Measures<'a> {
             return Ok((self.clamped_sum(call, argument)?, result));
         }
         let (step, row) = self.bounds(call, argument)?;
-        if self.averaged.contains(argument) {
+        // Bounds that were asked for hold, also where a value that is not there would lie outside.
+        let apart = call.contribution.per_row.is_some() && with_zero(row) != row;
+        if apart || self.averaged.contains(argument) {
             let (deviation, centre) = self.deviation(argument, step, row);
             let count = self.number_of(argument);
             return Ok((Recipe::Sum { deviation, count, centre, step }, result));
@@ -353,6 +355,10 @@ impl<'a> Measures<'a> {
         if contribution.is_some() {
             args.pop();
         }
+        let name = shown(expr);
+        if let Some(text) = aggregate::too_many(kind, &name, args.len(), params.distinct) {
+            return Err(PlanError::mistake("plan.argument", text.0).hint(text.1));
+        }
         let mut args = args.into_iter();
         let first = args.next().filter(|arg| kind != Kind::Count || !is_everything(arg));
         let filter = params.filter.as_deref();
@@ -366,7 +372,7 @@ impl<'a> Measures<'a> {
         }
         let total = |expr| total::rewrite(expr, self.relation.plan.schema()).map_err(error_of);
         Ok(Call {
-            name: shown(expr),
+            name,
             kind,
             distinct: params.distinct,
             argument: argument.map(total).transpose()?.map(Expr::unalias),

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::functions::{core, datetime, math, string, unicode};
-use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::logical_expr::{Expr, ScalarUDF};
 
 use crate::interval;
 
@@ -69,6 +69,24 @@ pub(crate) fn is_allowed(name: &str) -> bool {
         static NAMES: HashMap<String, Arc<ScalarUDF>> = allowed();
     }
     NAMES.with(|names| names.contains_key(name))
+}
+
+/// A part of a date that nobody knows, and which there are: it would be NULL in every row.
+pub(crate) fn unknown_part(name: &str, args: &[Expr]) -> Option<(String, &'static str)> {
+    const FIELDS: &str = "there are year, quarter, month, week, day, doy, dow, isodow, hour, minute, second, millisecond, microsecond, nanosecond, epoch";
+    const UNITS: &str =
+        "there are year, quarter, month, week, day, hour, minute, second, millisecond, microsecond";
+    let known = match name {
+        "date_part" => FIELDS,
+        "date_trunc" => UNITS,
+        _ => return None,
+    };
+    let part = match args.first()? {
+        Expr::Literal(value, _) => value.try_as_str()??.to_ascii_lowercase(),
+        _ => return None,
+    };
+    let mut words = known.trim_start_matches("there are ").split(", ");
+    (!words.any(|word| word == part || part.strip_suffix('s') == Some(word))).then_some((part, known))
 }
 
 /// What reads EXTRACT, SUBSTRING and their kin.

@@ -86,7 +86,15 @@ impl Groupings {
 
 /// The keys of a GROUP BY, and the sets of them that are asked for, if there are several.
 pub(crate) fn read(group_by: &[Expr]) -> Result<(Vec<Expr>, Option<Vec<KeySet>>), PlanError> {
-    let [Expr::GroupingSet(asked)] = group_by else { return Ok((group_by.to_vec(), None)) };
+    let [Expr::GroupingSet(asked)] = group_by else {
+        return match group_by.iter().enumerate().find(|(at, key)| group_by[..*at].contains(key)) {
+            Some((_, key)) => {
+                let text = format!("{} is a key of GROUP BY twice", key.human_display());
+                Err(PlanError::mistake("plan.grouping", text).hint("each key may stand there once"))
+            }
+            None => Ok((group_by.to_vec(), None)),
+        };
+    };
     let keys: Vec<Expr> = asked.distinct_expr().into_iter().cloned().collect();
     if keys.is_empty() || keys.len() > KEYS {
         let text =

@@ -10,6 +10,7 @@
 mod alias;
 mod clause;
 mod contribution;
+mod reads;
 mod report;
 mod shape;
 
@@ -62,6 +63,7 @@ pub(crate) fn read(text: &str) -> Result<Written, PlanError> {
     };
     let (mut query, explain) = query_of(statement)?;
     shape::check(&query)?;
+    reads::check(&query)?;
     alias::name(&mut query);
     let seen = visit_expressions_mut(&mut *query, contribution::encode);
     if let std::ops::ControlFlow::Break(error) = seen {

@@ -17,7 +17,7 @@ use datafusion::arrow::compute::nullif;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result, ScalarValue, exec_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::expr::{BinaryExpr, Cast, ScalarFunction, TryCast};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
@@ -58,6 +58,11 @@ fn is_arithmetic(operator: Operator) -> bool {
 
 fn arithmetic(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let result = Expr::BinaryExpr(binary.clone()).get_type(schema)?;
+    if is_date(&binary.left, schema)? && is_date(&binary.right, schema)? {
+        return plan_err!(
+            "the time between two dates cannot be used here; compare the dates themselves, or their parts"
+        );
+    }
     // Doubles have a value for everything; texts are joined without fail.
     if result.is_floating() || binary.op == Operator::StringConcat {
         return Ok(Transformed::no(Expr::BinaryExpr(binary)));
@@ -65,6 +70,11 @@ fn arithmetic(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>
     let function = Arc::new(ScalarUDF::from(Arithmetic::new(binary.op, result)));
     let args = vec![*binary.left, *binary.right];
     Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func: function, args })))
+}
+
+fn is_date(expr: &Expr, schema: &DFSchema) -> Result<bool> {
+    use DataType::{Date32, Date64, Time32, Time64, Timestamp};
+    Ok(matches!(expr.get_type(schema)?, Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..)))
 }
 
 /// Whether a cast has values it cannot represent.

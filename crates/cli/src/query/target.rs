@@ -6,6 +6,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use demur_engine::Project;
+
 use crate::args::query::Form;
 use crate::failure::Failure;
 
@@ -24,6 +26,7 @@ impl Target {
         if path.is_dir() {
             return Err(wrong(&"it is a folder").hint("name a file in it"));
         }
+        guard(path)?;
         if path.exists() && !path.is_file() {
             return Ok(Self { path: path.to_owned(), draft: None });
         }
@@ -54,6 +57,43 @@ impl Target {
                 .hint("what was charged is kept in the ledger: the same question again costs nothing")
         })
     }
+}
+
+/// Refuses to write over what a project lives on: its catalog, its tables, its ledger.
+pub(crate) fn guard(path: &Path) -> Result<(), Failure> {
+    match kept(path) {
+        None => Ok(()),
+        Some(what) => {
+            Err(Failure::new("cli.file", format!("`{}` is not written over: {what}", path.display()))
+                .hint("name another file"))
+        }
+    }
+}
+
+/// What a file is, if a project lives on it.
+fn kept(path: &Path) -> Option<&'static str> {
+    let absolute = std::path::absolute(path).ok()?;
+    let folder = absolute.parent()?;
+    if folder.components().any(|part| part.as_os_str() == ".demur") {
+        return Some("it lies in the folder of a ledger");
+    }
+    if absolute.file_name()? == "demur.toml" {
+        return Some("it is the catalog of a project");
+    }
+    let (real, project) = (absolute.canonicalize().ok()?, Project::find(folder).ok()?);
+    let is_read = |file: &String| {
+        let file = project.folder.join(file);
+        let same = file.canonicalize().is_ok_and(|file| real.starts_with(file));
+        let pattern = file.to_string_lossy().contains(['*', '?', '[']);
+        let within = file.parent().and_then(|folder| folder.canonicalize().ok()).as_deref() == real.parent();
+        same || (pattern && within && file.extension() == real.extension())
+    };
+    project
+        .catalog
+        .tables
+        .values()
+        .any(|table| table.files.iter().any(is_read))
+        .then_some("a table of the project is read from it")
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -97,6 +137,30 @@ pub(crate) fn form_of(path: &Path) -> Result<Form, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_project_lives_on_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let catalog = "[budget]\nname = \"t\"\n[tables.t]\nfiles = [\"t.csv\", \"more/*.csv\"]\nunit = \"row\"\n[tables.t.columns.a]\ntype = \"int64\"\n";
+        fs::write(at("demur.toml"), catalog).unwrap();
+        for name in [".demur", "more"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        for name in ["t.csv", "more/x.csv", "more/x.json", "old.csv", ".demur/ledger.db"] {
+            fs::write(at(name), "a\n1\n").unwrap();
+        }
+        assert!(Project::find(folder.path()).is_ok(), "{:?}", Project::find(folder.path()).err());
+        for name in
+            ["demur.toml", "t.csv", "more/x.csv", "./more/../t.csv", ".demur/ledger.db", ".demur/new.csv"]
+        {
+            let refused = Target::prepare(&at(name)).err().map(|failure| failure.code());
+            assert_eq!(refused, Some("cli.file"), "{name}");
+        }
+        for name in ["old.csv", "more/x.json", "new.csv"] {
+            assert!(Target::prepare(&at(name)).is_ok(), "{name}");
+        }
+    }
 
     #[test]
     fn a_file_is_replaced_as_a_whole_or_not_at_all() {

@@ -84,6 +84,21 @@ fn squares_are_those_of_clamped_values() {
     }
 }
 
+/// Bounds that a query asks for hold for sums too, where 0 lies outside: rows without a value still add nothing.
+#[test]
+fn sums_keep_the_bounds_they_were_asked_with() {
+    let rows = "id,k,l,p,q,x,y\n1,a,a,a,u,10,\n2,a,a,a,u,55,-9\n3,a,a,a,u,90,4\n4,a,a,a,u,,-3\n";
+    for unit in ["row", "id"] {
+        let folder = folder(rows, unit, "");
+        let sql = "SELECT SUM(x, contribution_bounds_per_row => (50, 60)), \
+                   SUM(y, contribution_bounds_per_row => (-8, -2)), SUM(x) FROM t";
+        // 50 + 55 + 60; −8 − 2 − 3; noise of a scale below 0.01, of which less than e^-40 is further than 0.5.
+        for (found, expected) in numbers(&folder.nearly_exact(sql)).iter().zip([165.0, -13.0, 155.0]) {
+            assert!((found - expected).abs() < 0.5, "{unit}: {found} {expected}");
+        }
+    }
+}
+
 #[test]
 fn filters_count_for_every_aggregate() {
     for aggregate in [

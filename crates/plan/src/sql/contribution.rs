@@ -103,14 +103,14 @@ fn named(name: &str, arg: &FunctionArgExpr) -> Result<String, PlanError> {
     let wrong = || {
         PlanError::mistake(
             "plan.argument",
-            format!("{name} should be two numbers (low, high), but it is `{arg}`"),
+            format!("{name} should be two numbers (low, high), the second one larger, but it is `{arg}`"),
         )
     };
     let FunctionArgExpr::Expr(Expr::Tuple(pair)) = arg else { return Err(wrong()) };
     let [low, high] = pair.as_slice() else { return Err(wrong()) };
     let (Some(low), Some(high)) = (number(low), number(high)) else { return Err(wrong()) };
     let in_order =
-        matches!((low.parse::<Rational>(), high.parse::<Rational>()), (Ok(low), Ok(high)) if low <= high);
+        matches!((low.parse::<Rational>(), high.parse::<Rational>()), (Ok(low), Ok(high)) if low < high);
     if !in_order {
         return Err(wrong());
     }

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{GroupByExpr, Query, Select, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Distinct, GroupByExpr, Query, Select, TableFactor, Visit, Visitor};
 
 use crate::PlanError;
 
@@ -62,7 +62,7 @@ impl Visitor for Shape {
         let Select {
             select_token: _,
             optimizer_hints: _,
-            distinct: _,
+            distinct,
             select_modifiers,
             top,
             top_before_distinct: _,
@@ -87,6 +87,7 @@ impl Visitor for Shape {
         } = select;
         let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = group_by;
         first(&[
+            (matches!(distinct, Some(Distinct::On(_))), "DISTINCT ON"),
             (select_modifiers.is_some(), "a modifier of SELECT"),
             (top.is_some(), "TOP"),
             (exclude.is_some(), "EXCLUDE"),
@@ -149,6 +150,7 @@ mod tests {
             ("SELECT TOP 5 COUNT(*) FROM t", "TOP"),
             ("SELECT COUNT(*) INTO x FROM t", "INTO"),
             ("SELECT COUNT(*) FROM t QUALIFY a > 1", "QUALIFY"),
+            ("SELECT COUNT(*) FROM (SELECT DISTINCT ON (a) * FROM t) AS x", "DISTINCT ON"),
             ("SELECT COUNT(*) FROM LATERAL (SELECT * FROM t)", "LATERAL"),
             ("SELECT COUNT(*) FROM read_csv('x')", "a function instead of a table"),
             ("SELECT COUNT(*) FROM unnest([1, 2])", "anything but a table in FROM"),
