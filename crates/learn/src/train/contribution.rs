@@ -156,11 +156,14 @@ impl Contributions {
             let width = passes.network().matrix(layer).0;
             let rows = inputs.chunks_exact_mut(width).zip(passes.inputs(layer).chunks_exact(width - 1));
             let examples = rows.zip(squares.iter_mut().zip(units)).take(passes.rows());
-            wide(|| {
-                for ((row, values), (square, unit)) in examples {
-                    (*square, *unit) = round_row(values, *grain, row);
-                }
-            });
+            wide(
+                #[inline(always)]
+                || {
+                    for ((row, values), (square, unit)) in examples {
+                        (*square, *unit) = round_row(values, *grain, row);
+                    }
+                },
+            );
         }
     }
 
@@ -191,7 +194,10 @@ impl Contributions {
                 }
                 Part::Convolution { gradient, .. } => {
                     convolution_gradient(passes, layer, example, gradient);
-                    total += wide(|| square_about(gradient));
+                    total += wide(
+                        #[inline(always)]
+                        || square_about(gradient),
+                    );
                 }
                 Part::None => {}
             }
@@ -209,11 +215,19 @@ impl Contributions {
                     let columns = passes.network().matrix(layer).1;
                     let from = &passes.errors(layer)[example * columns..][..columns];
                     let row = &mut errors[example * columns..][..columns];
-                    squares[example] * wide(|| round_all(from, (factor * units[example]) as f32, row)).0
+                    squares[example]
+                        * wide(
+                            #[inline(always)]
+                            || round_all(from, (factor * units[example]) as f32, row),
+                        )
+                        .0
                 }
                 Part::Convolution { gradient, steps, largest } => {
                     let square;
-                    (square, *largest) = wide(|| round_all(gradient, factor as f32, steps));
+                    (square, *largest) = wide(
+                        #[inline(always)]
+                        || round_all(gradient, factor as f32, steps),
+                    );
                     square
                 }
                 Part::None => 0.0,
@@ -261,19 +275,23 @@ fn square_about(values: &[f32]) -> f64 {
 fn round_all(values: &[f32], factor: f32, out: &mut [f32]) -> (f64, f64) {
     const LANES: usize = 8;
     let (mut squares, mut largest) = ([0.0f64; LANES], [0.0f32; LANES]);
-    let mut round = |values: &[f32], out: &mut [f32]| {
-        for lane in 0..values.len().min(LANES) {
+    let (blocks, last) = values.as_chunks::<LANES>();
+    let (out_blocks, last_out) = out.as_chunks_mut::<LANES>();
+    // Plain loops: a closure in a closure would not be compiled for the widest registers.
+    for (values, out) in blocks.iter().zip(out_blocks) {
+        for lane in 0..LANES {
             let whole = (values[lane] * factor + ROUND) - ROUND;
             out[lane] = whole;
             squares[lane] += f64::from(whole) * f64::from(whole);
             let size = whole.abs();
             largest[lane] = if size > largest[lane] { size } else { largest[lane] };
         }
-    };
-    let (blocks, last) = values.as_chunks::<LANES>();
-    let (out_blocks, last_out) = out.as_chunks_mut::<LANES>();
-    blocks.iter().zip(out_blocks).for_each(|(values, out)| round(values, out));
-    round(last, last_out);
+    }
+    for (lane, (value, out)) in last.iter().zip(last_out).enumerate() {
+        *out = (value * factor + ROUND) - ROUND;
+        squares[lane] += f64::from(*out) * f64::from(*out);
+        largest[lane] = if out.abs() > largest[lane] { out.abs() } else { largest[lane] };
+    }
     (squares.iter().sum(), largest.iter().copied().fold(0.0, f32::max).into())
 }
 

@@ -153,22 +153,31 @@ impl<'a> Passes<'a> {
                 let window = Window { before, after, kernel: size, stride, padding: 0 };
                 let origins = self.origins[layer].chunks_exact_mut(after.size());
                 let images = input.chunks_exact(before.size()).zip(output.chunks_exact_mut(after.size()));
-                wide(|| {
-                    for ((image, out), origins) in images.zip(origins) {
-                        window.pool(image, out, origins);
-                    }
-                });
+                wide(
+                    #[inline(always)]
+                    || {
+                        for ((image, out), origins) in images.zip(origins) {
+                            window.pool(image, out, origins);
+                        }
+                    },
+                );
             }
-            Layer::Relu => wide(|| {
-                for (&x, y) in input.iter().zip(output) {
-                    *y = only(x, x > 0.0);
-                }
-            }),
-            Layer::Tanh => wide(|| {
-                for (&x, y) in input.iter().zip(output) {
-                    *y = tanh(x);
-                }
-            }),
+            Layer::Relu => wide(
+                #[inline(always)]
+                || {
+                    for (&x, y) in input.iter().zip(output) {
+                        *y = only(x, x > 0.0);
+                    }
+                },
+            ),
+            Layer::Tanh => wide(
+                #[inline(always)]
+                || {
+                    for (&x, y) in input.iter().zip(output) {
+                        *y = tanh(x);
+                    }
+                },
+            ),
         }
     }
 
@@ -234,22 +243,31 @@ impl<'a> Passes<'a> {
                 let window = Window { before, after, kernel: size, stride, padding: 0 };
                 let origins = self.origins[layer].chunks_exact(after.size());
                 let images = from.chunks_exact(after.size()).zip(to.chunks_exact_mut(before.size()));
-                wide(|| {
-                    for ((errors, image), origins) in images.zip(origins) {
-                        window.unpool(errors, origins, image);
-                    }
-                });
+                wide(
+                    #[inline(always)]
+                    || {
+                        for ((errors, image), origins) in images.zip(origins) {
+                            window.unpool(errors, origins, image);
+                        }
+                    },
+                );
             }
-            Layer::Relu => wide(|| {
-                for (to, (&error, &y)) in to.iter_mut().zip(from.iter().zip(output)) {
-                    *to = only(error, y > 0.0);
-                }
-            }),
-            Layer::Tanh => wide(|| {
-                for (to, (error, y)) in to.iter_mut().zip(from.iter().zip(output)) {
-                    *to = error * (1.0 - y * y);
-                }
-            }),
+            Layer::Relu => wide(
+                #[inline(always)]
+                || {
+                    for (to, (&error, &y)) in to.iter_mut().zip(from.iter().zip(output)) {
+                        *to = only(error, y > 0.0);
+                    }
+                },
+            ),
+            Layer::Tanh => wide(
+                #[inline(always)]
+                || {
+                    for (to, (error, y)) in to.iter_mut().zip(from.iter().zip(output)) {
+                        *to = error * (1.0 - y * y);
+                    }
+                },
+            ),
         }
     }
 }
@@ -419,6 +437,8 @@ fn only(number: f32, yes: bool) -> f32 {
 }
 
 /// Runs simple loops with the widest registers there are. Each entry is computed as before, in every bit.
+///
+/// The closure must be `#[inline(always)]`: one that is compiled by itself is compiled for the narrowest ones.
 #[inline(always)]
 pub(crate) fn wide<T>(work: impl FnOnce() -> T) -> T {
     Arch::new().dispatch(work)
