@@ -106,7 +106,9 @@ fn a_model_is_trained_once_and_asked_for_free() {
         std::fs::write(folder.join("new.csv"), "sex,age\nf,90\nm,5\n,95\n").unwrap();
         let told = run(folder, &["learn", "predict", model, "new.csv"]).0;
         let told: Vec<_> = told.lines().map(|line| line.split(',').next().unwrap()).collect();
-        assert_eq!(told, ["ill", "true", "false", "true"], "{model}");
+        assert_eq!(told[..3], ["ill", "true", "false"], "{model}");
+        // Nobody in the table lacks a sex, so it is open what a model makes of somebody who does; but it says something.
+        assert!(["true", "false"].contains(&told[3]) && told.len() == 4, "{model}: {told:?}");
     }
 }
 
