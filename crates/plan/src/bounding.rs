@@ -195,7 +195,8 @@ impl<'a> Measures<'a> {
         }
         let (step, row) = self.bounds(call, argument)?;
         // Bounds that were asked for hold, also where a value that is not there would lie outside.
-        let apart = call.contribution.per_row.is_some() && with_zero(row) != row;
+        let zero = Rational::zero();
+        let apart = call.contribution.per_row.as_ref().is_some_and(|(low, high)| *low > zero || *high < zero);
         if apart || self.averaged.contains(argument) {
             let (deviation, centre) = self.deviation(argument, step, row);
             let count = self.number_of(argument);

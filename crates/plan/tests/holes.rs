@@ -86,7 +86,7 @@ fn a_query_narrows_the_catalog_and_never_widens_it() {
     };
     assert_eq!(
         row("SELECT SUM(age, contribution_bounds_per_row => (10, 1000)) FROM visits"),
-        Bounds { low: 0, high: 120 }
+        Bounds { low: 10, high: 120 }
     );
     assert_eq!(
         row("SELECT SUM(age, contribution_bounds_per_row => (-9, 20)) FROM visits"),
