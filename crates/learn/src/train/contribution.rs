@@ -156,14 +156,11 @@ impl Contributions {
             let width = passes.network().matrix(layer).0;
             let rows = inputs.chunks_exact_mut(width).zip(passes.inputs(layer).chunks_exact(width - 1));
             let examples = rows.zip(squares.iter_mut().zip(units)).take(passes.rows());
-            wide(
-                #[inline(always)]
-                || {
-                    for ((row, values), (square, unit)) in examples {
-                        (*square, *unit) = round_row(values, *grain, row);
-                    }
-                },
-            );
+            wide!({
+                for ((row, values), (square, unit)) in examples {
+                    (*square, *unit) = round_row(values, *grain, row);
+                }
+            });
         }
     }
 
@@ -194,10 +191,7 @@ impl Contributions {
                 }
                 Part::Convolution { gradient, .. } => {
                     convolution_gradient(passes, layer, example, gradient);
-                    total += wide(
-                        #[inline(always)]
-                        || square_about(gradient),
-                    );
+                    total += wide!(square_about(gradient));
                 }
                 Part::None => {}
             }
@@ -215,19 +209,11 @@ impl Contributions {
                     let columns = passes.network().matrix(layer).1;
                     let from = &passes.errors(layer)[example * columns..][..columns];
                     let row = &mut errors[example * columns..][..columns];
-                    squares[example]
-                        * wide(
-                            #[inline(always)]
-                            || round_all(from, (factor * units[example]) as f32, row),
-                        )
-                        .0
+                    squares[example] * wide!(round_all(from, (factor * units[example]) as f32, row)).0
                 }
                 Part::Convolution { gradient, steps, largest } => {
                     let square;
-                    (square, *largest) = wide(
-                        #[inline(always)]
-                        || round_all(gradient, factor as f32, steps),
-                    );
+                    (square, *largest) = wide!(round_all(gradient, factor as f32, steps));
                     square
                 }
                 Part::None => 0.0,

@@ -53,14 +53,11 @@ impl ExactSum {
         self.next.fill(largest);
         if self.make_room() {
             let recent = &mut self.recent;
-            wide(
-                #[inline(always)]
-                || {
-                    for (sum, entry) in recent.iter_mut().zip(entries) {
-                        *sum += entry;
-                    }
-                },
-            );
+            wide!({
+                for (sum, entry) in recent.iter_mut().zip(entries) {
+                    *sum += entry;
+                }
+            });
         }
     }
 
@@ -78,15 +75,12 @@ impl ExactSum {
 
     fn carry(&mut self) {
         let (total, recent) = (&mut self.total, &mut self.recent);
-        wide(
-            #[inline(always)]
-            || {
-                for (total, recent) in total.iter_mut().zip(recent) {
-                    *total += f64::from(*recent);
-                    *recent = 0.0;
-                }
-            },
-        );
+        wide!({
+            for (total, recent) in total.iter_mut().zip(recent) {
+                *total += f64::from(*recent);
+                *recent = 0.0;
+            }
+        });
         self.reach.fill(0.0);
         self.carried = true;
     }
@@ -96,14 +90,11 @@ impl ExactSum {
     pub(crate) fn add_to(&self, start: usize, factor: f64, out: &mut [f64]) {
         let range = start..start + out.len();
         let (recent, total) = (&self.recent[range.clone()], &self.total[range]);
-        wide(
-            #[inline(always)]
-            || {
-                for (out, (&recent, &total)) in out.iter_mut().zip(recent.iter().zip(total)) {
-                    *out += factor * (total + f64::from(recent));
-                }
-            },
-        );
+        wide!({
+            for (out, (&recent, &total)) in out.iter_mut().zip(recent.iter().zip(total)) {
+                *out += factor * (total + f64::from(recent));
+            }
+        });
     }
 
     /// Adds Σ a⊗b over the rows of two matrices of whole numbers. No entry of `a` is larger than `largest`.

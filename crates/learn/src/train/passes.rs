@@ -3,8 +3,6 @@
 //! Examples go through in chunks. Missing rows up to a multiple of 16 are zeros, so each example meets the same kernels whoever else is in its batch and however many, and
 //! what it yields is a function of itself and the weights (see `matrix.rs`).
 
-use pulp::Arch;
-
 use super::examples::Examples;
 use super::matrix::{Matrix, add_product};
 use super::network::{Layer, Network, Shape, Task};
@@ -153,31 +151,22 @@ impl<'a> Passes<'a> {
                 let window = Window { before, after, kernel: size, stride, padding: 0 };
                 let origins = self.origins[layer].chunks_exact_mut(after.size());
                 let images = input.chunks_exact(before.size()).zip(output.chunks_exact_mut(after.size()));
-                wide(
-                    #[inline(always)]
-                    || {
-                        for ((image, out), origins) in images.zip(origins) {
-                            window.pool(image, out, origins);
-                        }
-                    },
-                );
+                wide!({
+                    for ((image, out), origins) in images.zip(origins) {
+                        window.pool(image, out, origins);
+                    }
+                });
             }
-            Layer::Relu => wide(
-                #[inline(always)]
-                || {
-                    for (&x, y) in input.iter().zip(output) {
-                        *y = only(x, x > 0.0);
-                    }
-                },
-            ),
-            Layer::Tanh => wide(
-                #[inline(always)]
-                || {
-                    for (&x, y) in input.iter().zip(output) {
-                        *y = tanh(x);
-                    }
-                },
-            ),
+            Layer::Relu => wide!({
+                for (&x, y) in input.iter().zip(output) {
+                    *y = only(x, x > 0.0);
+                }
+            }),
+            Layer::Tanh => wide!({
+                for (&x, y) in input.iter().zip(output) {
+                    *y = tanh(x);
+                }
+            }),
         }
     }
 
@@ -243,31 +232,22 @@ impl<'a> Passes<'a> {
                 let window = Window { before, after, kernel: size, stride, padding: 0 };
                 let origins = self.origins[layer].chunks_exact(after.size());
                 let images = from.chunks_exact(after.size()).zip(to.chunks_exact_mut(before.size()));
-                wide(
-                    #[inline(always)]
-                    || {
-                        for ((errors, image), origins) in images.zip(origins) {
-                            window.unpool(errors, origins, image);
-                        }
-                    },
-                );
+                wide!({
+                    for ((errors, image), origins) in images.zip(origins) {
+                        window.unpool(errors, origins, image);
+                    }
+                });
             }
-            Layer::Relu => wide(
-                #[inline(always)]
-                || {
-                    for (to, (&error, &y)) in to.iter_mut().zip(from.iter().zip(output)) {
-                        *to = only(error, y > 0.0);
-                    }
-                },
-            ),
-            Layer::Tanh => wide(
-                #[inline(always)]
-                || {
-                    for (to, (error, y)) in to.iter_mut().zip(from.iter().zip(output)) {
-                        *to = error * (1.0 - y * y);
-                    }
-                },
-            ),
+            Layer::Relu => wide!({
+                for (to, (&error, &y)) in to.iter_mut().zip(from.iter().zip(output)) {
+                    *to = only(error, y > 0.0);
+                }
+            }),
+            Layer::Tanh => wide!({
+                for (to, (error, y)) in to.iter_mut().zip(from.iter().zip(output)) {
+                    *to = error * (1.0 - y * y);
+                }
+            }),
         }
     }
 }
@@ -438,11 +418,16 @@ fn only(number: f32, yes: bool) -> f32 {
 
 /// Runs simple loops with the widest registers there are. Each entry is computed as before, in every bit.
 ///
-/// The closure must be `#[inline(always)]`: one that is compiled by itself is compiled for the narrowest ones.
-#[inline(always)]
-pub(crate) fn wide<T>(work: impl FnOnce() -> T) -> T {
-    Arch::new().dispatch(work)
+/// A macro, because a closure that is not inlined is compiled by itself, for the narrowest ones.
+macro_rules! wide {
+    ($work:expr) => {
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || $work,
+        )
+    };
 }
+pub(crate) use wide;
 
 #[cfg(test)]
 mod tests {
