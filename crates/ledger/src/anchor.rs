@@ -187,10 +187,13 @@ fn newest(bytes: &[u8]) -> Option<(usize, Memory)> {
 
 fn write(memory: Memory) -> String {
     let Memory { ledger, position } = memory;
-    let text = format!("demur anchor 1 {ledger} {} {}", position.sequence, position.hash);
-    let sum = Hash::of(text.as_bytes()).to_string();
-    let line = format!("{text} {}", &sum[..16]);
-    format!("{line:<width$}\n", width = LINE - 1)
+    let mut line = format!("demur anchor 1 {ledger} {} {}", position.sequence, position.hash);
+    let sum = Hash::of(line.as_bytes()).to_string();
+    line.push(' ');
+    line.push_str(&sum[..16]);
+    line.extend(std::iter::repeat_n(' ', (LINE - 1).saturating_sub(line.len())));
+    line.push('\n');
+    line
 }
 
 fn parse(line: &[u8]) -> Option<Memory> {

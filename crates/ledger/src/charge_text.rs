@@ -4,9 +4,9 @@
 //! ledger. The text is the one that `Entry` is written as, byte for byte.
 
 use demur_accounting::State;
-use demur_core::PrivacyLoss;
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::entry::{Charge, USUAL};
 use crate::request::Request;
@@ -25,14 +25,14 @@ struct Known<'a> {
     question: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     data_version: Option<&'a str>,
-    loss: &'a PrivacyLoss,
+    loss: &'a RawValue,
     request: Hash,
 }
 
 impl ChargeText {
-    /// What is known when it is asked for.
-    pub(crate) fn begin(request: &Request, hash: Hash) -> Result<Self, LedgerError> {
-        let Request { budget, requester, id, question, data_version, loss } = request;
+    /// What is known when it is asked for; the loss as it is written.
+    pub(crate) fn begin(request: &Request, loss: &RawValue, hash: Hash) -> Result<Self, LedgerError> {
+        let Request { budget, requester, id, question, data_version, .. } = request;
         let (id, data_version) = (id.as_deref(), data_version.as_deref());
         let known = Known { budget, requester, id, question, data_version, loss, request: hash };
         let mut text = Vec::with_capacity(USUAL);
@@ -76,6 +76,7 @@ mod tests {
     use super::*;
     use crate::entry::{Entry, Event};
     use demur_accounting::Filter;
+    use demur_core::PrivacyLoss;
 
     /// With and without each field that may be absent, and with letters that JSON has to mark.
     #[test]
@@ -91,7 +92,8 @@ mod tests {
             request.id = id.then(|| "monday".to_owned());
             request.data_version = version.then(|| "2026\u{7f}".to_owned());
             let hash = request.hash();
-            let text = ChargeText::begin(&request, hash).unwrap();
+            let written = serde_json::value::to_raw_value(&request.loss).unwrap();
+            let text = ChargeText::begin(&request, &written, hash).unwrap();
             let Request { budget, requester, id, question, data_version, loss } = request;
             let part_after = part.then(|| after.clone());
             let after = after.clone();

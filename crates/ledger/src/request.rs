@@ -1,6 +1,8 @@
 //! [`Request`]: who asks what of which budget, and what it costs.
 
 use demur_core::PrivacyLoss;
+use serde::Serialize;
+use serde_json::value::to_raw_value;
 
 use crate::charge_text::ChargeText;
 use crate::{Hash, LedgerError};
@@ -59,7 +61,12 @@ impl Request {
 
     /// SHA-256 of the JSON list `["demur request 1", budget, question, data version, loss]`, without spaces.
     pub fn hash(&self) -> Hash {
-        let parts = ("demur request 1", &self.budget, &self.question, &self.data_version, &self.loss);
+        self.hash_with(&self.loss)
+    }
+
+    /// The same, with the loss or its text.
+    fn hash_with(&self, loss: &impl Serialize) -> Hash {
+        let parts = ("demur request 1", &self.budget, &self.question, &self.data_version, loss);
         // Texts and fractions always have a JSON form.
         Hash::of(&serde_json::to_vec(&parts).unwrap_or_default())
     }
@@ -84,8 +91,11 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn new(request: Request) -> Result<Self, LedgerError> {
         request.check()?;
-        let hash = request.hash();
-        let text = ChargeText::begin(&request, hash)?;
+        // A loss is made of long fractions, so that its text is made once.
+        let loss = to_raw_value(&request.loss)
+            .map_err(|error| LedgerError::ours(format!("a loss could not be written: {error}")))?;
+        let hash = request.hash_with(&loss);
+        let text = ChargeText::begin(&request, &loss, hash)?;
         Ok(Self { request, hash, text })
     }
 }
