@@ -45,7 +45,7 @@ pub(crate) fn find(
         return Err(Failure::new("cli.bounds", message));
     }
     let place = Place::of_project(ledger, &project.folder)?;
-    let engine = Engine::for_project(&project, &place.location, place::options())?;
+    let engine = place.engine(&project)?;
     let share = epsilon / columns.len() as f64;
     for open in &columns {
         let name = format!("{}.{}", open.table, open.column);

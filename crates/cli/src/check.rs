@@ -4,10 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use demur_engine::{Project, check_files};
+use demur_ledger::{BudgetName, Ledger};
 use demur_plan::catalog::{Column, PrivacyUnit, Table};
 
 use crate::args::query::Check;
 use crate::failure::Failure;
+use crate::place::Place;
 
 pub(crate) fn run(args: &Check, out: &mut impl Write) -> Result<(), Failure> {
     let project = match &args.project {
@@ -20,14 +22,26 @@ pub(crate) fn run(args: &Check, out: &mut impl Write) -> Result<(), Failure> {
     for table in project.catalog.tables.values() {
         describe(table, out)?;
     }
-    let budget = &project.catalog.budget;
-    match &budget.opens_with {
-        Some((epsilon, delta, _)) => writeln!(
+    promise(&project, out)
+}
+
+/// What all answers together cost at most: what the ledger says, once the budget was opened there.
+fn promise(project: &Project, out: &mut impl Write) -> Result<(), Failure> {
+    let (budget, place) = (&project.catalog.budget, Place::of_project(None, &project.folder)?);
+    let book = match place.location.exists()? {
+        true => Some(Ledger::look(&place.location).map_err(|error| place.failure(error))?),
+        false => None,
+    };
+    let opened = book.as_ref().and_then(|book| book.budget(&BudgetName::whole(&budget.name)));
+    let opened = opened.map(|opened| opened.filter.guarantee());
+    let opens = budget.opens_with.as_ref().map(|(epsilon, delta, _)| (epsilon.exact(), delta.exact()));
+    match opened.or(opens) {
+        Some((epsilon, delta)) => writeln!(
             out,
             "All answers together cost at most ε = {}, δ = {} (budget `{}`): whatever is answered, for ever, is hardly more likely with \
              anybody's data than without it.",
-            epsilon.value(),
-            delta.value(),
+            epsilon.to_f64(),
+            delta.to_f64(),
             budget.name
         )?,
         None => writeln!(
@@ -35,6 +49,9 @@ pub(crate) fn run(args: &Check, out: &mut impl Write) -> Result<(), Failure> {
             "Answers are paid by the budget `{}`; `demur budget show {}` says how much it has.",
             budget.name, budget.name
         )?,
+    }
+    if let Some(remark) = book.and_then(|book| demur_engine::remark(&book, &project.catalog)) {
+        writeln!(out, "Note: {remark}.")?;
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ impl Open {
     fn at(house: &House) -> Result<Self, Failure> {
         let project = query::project(house.project.as_deref())?;
         let place = Place::of_project(house.ledger.as_deref(), &project.folder)?;
-        let engine = Engine::for_project(&project, &place.location, place::options())?;
+        let engine = place.engine(&project)?;
         let backend = Embedded::new(&project.folder)?;
         let requester = house.requester.clone().unwrap_or_else(place::user);
         Ok(Self { project, engine, backend, requester })

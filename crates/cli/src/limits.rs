@@ -46,7 +46,7 @@ pub(crate) fn find(
         return Err(Failure::new("cli.limits", message));
     }
     let place = Place::of_project(ledger, &project.folder)?;
-    let engine = Engine::for_project(&project, &place.location, place::options())?;
+    let engine = place.engine(&project)?;
     for table in &tables {
         let keys = keys(table);
         let share = epsilon / tables.len() as f64 / (1 + keys.len()) as f64;

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use demur_engine::Answer;
+use demur_engine::{Answer, Engine, Project};
 use demur_ledger::{Ledger, LedgerError, Location, Options};
 
 use crate::failure::Failure;
@@ -62,7 +62,7 @@ impl Place {
             Some(found) => (found.clone(), Said::Project(found.join(PROJECT))),
             None => (folder.to_owned(), Said::Nobody),
         };
-        Ok(Self { location: Location::Sqlite(folder.join(".demur").join("ledger.db")), said })
+        Ok(Self { location: own_ledger(&folder), said })
     }
 
     fn of_url(url: &str, said: Said) -> Result<Self, Failure> {
@@ -90,6 +90,23 @@ impl Place {
         }
     }
 
+    /// The engine for a project, over this ledger; what demur.toml does not tell about its budget goes to stderr.
+    pub(crate) fn engine(&self, project: &Project) -> Result<Engine, Failure> {
+        let is_new = !self.location.exists()?;
+        let engine = Engine::for_project(project, &self.location, options())?;
+        let own = own_ledger(&project.folder);
+        if is_new && self.location != own && own.exists()? {
+            let _ = writeln!(
+                std::io::stderr(),
+                "note: {self} is a new ledger, so the budget begins anew; what was spent in the project's own, {own}, does not count in it"
+            );
+        }
+        if let Some(remark) = engine.remark(project)? {
+            let _ = writeln!(std::io::stderr(), "note: {remark}");
+        }
+        Ok(engine)
+    }
+
     /// What a person should know when this place is the wrong one.
     pub(crate) fn failure(&self, error: LedgerError) -> Failure {
         let about_place = matches!(error.code(), "ledger.none" | "ledger.missing" | "ledger.store");
@@ -113,6 +130,11 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.location.fmt(f)
     }
+}
+
+/// The ledger of a project that names no other.
+fn own_ledger(folder: &Path) -> Location {
+    Location::Sqlite(folder.join(".demur").join("ledger.db"))
 }
 
 /// The nearest folder with a project in it: this one, or one above.

@@ -42,7 +42,7 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
     }
     let wanted = Wanted::of(args, &quote.headings())?;
     args.certificate.as_deref().map_or(Ok(()), target::guard)?;
-    let engine = Engine::for_project(&project, &place.location, place::options())?;
+    let engine = place.engine(&project)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());
     let answer = engine.query(&project, &ask, &quote, &backend);

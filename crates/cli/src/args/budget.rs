@@ -97,10 +97,10 @@ pub(crate) struct Create {
     /// How charges add up; pure without --delta, zcdp with it
     #[arg(long, value_enum)]
     pub(crate) filter: Option<Kind>,
-    /// The data it protects; the name of the budget if left out
+    /// The data it protects; if left out, the tables of the project here whose budget it is, or the budget's name
     #[arg(long, value_name = "NAME")]
     pub(crate) dataset: Option<String>,
-    /// Whose data is hidden: a column that names a person, or row
+    /// Whose data is hidden: a column that names a person, or row; if left out, as the project's demur.toml says
     #[arg(long, value_name = "COLUMN")]
     pub(crate) unit: Option<String>,
     /// For tests alone: answers may be repeated without end, and nothing is protected

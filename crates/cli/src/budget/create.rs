@@ -1,9 +1,10 @@
 //! `demur budget create`: a new budget, and a ledger if there is none.
 
 use std::io::Write;
+use std::path::Path;
 
 use demur_accounting::Filter;
-use demur_engine::SCRATCH;
+use demur_engine::{ANY_UNIT, Project, SCRATCH};
 use demur_ledger::{Book, BudgetName};
 
 use super::view::{View, about};
@@ -48,13 +49,20 @@ pub(crate) fn create(args: &Create, out: &mut impl Write) -> Result<(), Failure>
     }
 }
 
-/// The data and whose it is; a part protects what its whole does.
+/// The data and whose it is: a part protects what its whole does, the budget of the project here what demur.toml says.
 fn protected(args: &Create, book: &Book) -> (String, String) {
     let whole = args.requester.as_ref().and_then(|_| book.budget(&BudgetName::whole(&args.name)));
-    let dataset = whole.map_or(&args.name, |whole| &whole.dataset);
-    let unit = whole.map_or("row", |whole| &whole.unit);
-    let dataset = if args.scratch { format!("{SCRATCH}{dataset}") } else { dataset.clone() };
-    (args.dataset.clone().unwrap_or(dataset), args.unit.clone().unwrap_or_else(|| unit.to_owned()))
+    let project =
+        || Project::find(Path::new(".")).ok().filter(|project| project.catalog.budget.name == args.name);
+    let (dataset, unit) = match whole {
+        Some(whole) => (whole.dataset.clone(), whole.unit.clone()),
+        None => project().map_or_else(
+            || (args.name.clone(), ANY_UNIT.to_owned()),
+            |project| demur_engine::protected(&project.catalog),
+        ),
+    };
+    let dataset = if args.scratch { format!("{SCRATCH}{dataset}") } else { dataset };
+    (args.dataset.clone().unwrap_or(dataset), args.unit.clone().unwrap_or(unit))
 }
 
 fn filter(args: &Create) -> Result<Filter, Failure> {

@@ -30,7 +30,7 @@ pub(super) fn query(args: &Query, path: &Path, out: &mut impl Write) -> Result<(
     }
     let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
     let backend = Embedded::new(&project.folder)?.with_memory(super::bytes(args.memory));
-    let engine = Engine::for_project(&project, &place.location, place::options())?;
+    let engine = place.engine(&project)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());
     let answered = engine.query_batch(&project, &ask, &batch, &backend);

@@ -28,7 +28,7 @@ pub(super) fn run(args: &Fit, out: &mut impl Write) -> Result<(), Failure> {
     stages(&wanted, &shares, &mut std::io::stderr())?;
     let place = Place::of_project(args.ledger.as_deref(), &project.folder)?;
     let backend = Embedded::new(&project.folder)?;
-    let engine = Engine::for_project(&project, &place.location, place::options())?;
+    let engine = place.engine(&project)?;
     let reached = Reached::listen()?;
     let mut shown = false;
     let made = engine.synthesise(&project, &wanted, &backend, &mut |progress| {

@@ -41,7 +41,7 @@ fn compare(args: &Report, synthetic: &Synthetic, epsilon: f64) -> Result<Compare
     let guarantee = Guarantee::new(Epsilon::new(epsilon).map_err(wrong)?, delta);
     let target = args.guess.as_deref().map(|name| place_of(synthetic, name)).transpose()?;
     let place = Place::of_project(args.ledger.as_deref(), &project.folder)?;
-    let engine = Engine::for_project(&project, &place.location, place::options())?;
+    let engine = place.engine(&project)?;
     let requester = args.requester.clone().unwrap_or_else(place::user);
     let backend = Embedded::new(&project.folder)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;

@@ -14,6 +14,7 @@ mod folder;
 mod golden;
 mod near;
 mod neighbours;
+mod opening;
 mod pages;
 mod queries;
 mod relations;

@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
         }
         let place = self.place()?;
         let backend = Embedded::new(&project.folder)?.with_memory(bytes(self.args.memory));
-        let engine = Engine::for_project(&project, &place.location, place::options())?;
+        let engine = place.engine(&project)?;
         let (charged, stopped) = (backend.reading(), backend.stopped());
         if let Some(interrupts) = &self.interrupts {
             interrupts.mean(Some((charged.clone(), stopped.clone())));
