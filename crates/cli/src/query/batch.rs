@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use demur_engine::{Answer, Batch, Embedded, Engine, Project, Table};
+use demur_engine::{Answer, Batch, Embedded, Project, Table};
 use serde_json::{Value, json};
 
 use super::waiting::{self, Waiting};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use demur_core::{Delta, Epsilon, Guarantee};
 use demur_engine::synth::{Made, Method, Progress, Shape, Shares, Wanted};
-use demur_engine::{Embedded, Engine, Project};
+use demur_engine::{Embedded, Project};
 
 use crate::args::synth::{Fit, Method as Named};
 use crate::failure::Failure;

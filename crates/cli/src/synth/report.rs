@@ -7,7 +7,7 @@ use std::io::Write as _;
 
 use demur_core::{Delta, Epsilon, Guarantee};
 use demur_engine::synth::{Compared, Synthetic};
-use demur_engine::{Certificate, Embedded, Engine};
+use demur_engine::{Certificate, Embedded};
 
 use crate::args::synth::Report;
 use crate::failure::Failure;

@@ -1,12 +1,18 @@
-//! Products of row-major matrices, by `ndarray` and `matrixmultiply`.
+//! Products of row-major matrices, by `faer`.
 //!
-//! **A row does not feel its neighbours.** Row i of A·B depends on row i of A and on B alone, in every bit, wherever it stands and however many rows there are: every entry is a
-//! sum over one inner index, blocks of that index depend on its length alone, and edge tiles are padded with zeros and go
-//! through the same kernel. `a_rows_result_depends_on_neither_its_place_nor_its_company` checks this for the shapes in use. Callers pad their
-//! rows to a multiple of 16, so that no row ever stands in an edge tile.
+//! **A row does not feel its neighbours.** Row i of A·B depends on row i of A and on B alone, in every bit, wherever it stands and however many rows there are. Every entry is a
+//! sum over one inner index, blocks of that index depend on its length alone, and rows go through the kernels four at a time. There is one kind of kernels for products of few
+//! numbers and one for all others; so rows are multiplied sixteen at a time where the whole might be few or not, and the last ones are filled up with zeros to
+//! sixteen. `a_rows_result_depends_on_neither_its_place_nor_its_company` checks this for the shapes in use and for all small ones.
 
-use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayView2, ArrayViewMut2, LinalgScalar};
+use faer::linalg::matmul::matmul;
+use faer::traits::ComplexField;
+use faer::{Accum, MatMut, MatRef, Par};
+
+/// So many rows are multiplied at once, or a multiple of it.
+const BLOCK: usize = 16;
+/// Products of a block with fewer weights may go through the kernels for few numbers.
+const FEW: usize = 1024;
 
 /// A row-major matrix, or its transpose.
 #[derive(Clone, Copy)]
@@ -27,19 +33,47 @@ impl<'a, T> Matrix<'a, T> {
         Self { transposed: !self.transposed, ..self }
     }
 
-    fn view(&self) -> Option<ArrayView2<'a, T>> {
-        let view = ArrayView2::from_shape((self.rows, self.columns), self.entries).ok()?;
-        Some(if self.transposed { view.reversed_axes() } else { view })
+    /// Rows and columns, as they are multiplied.
+    fn shape(&self) -> (usize, usize) {
+        if self.transposed { (self.columns, self.rows) } else { (self.rows, self.columns) }
+    }
+
+    fn view(&self) -> MatRef<'a, T> {
+        let view = MatRef::from_row_major_slice(self.entries, self.rows, self.columns);
+        if self.transposed { view.transpose() } else { view }
     }
 }
 
 /// out += a·b, where `out` is row-major.
-pub(crate) fn add_product<T: LinalgScalar>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
-    let (Some(a), Some(b)) = (a.view(), b.view()) else { return };
-    let shape = (a.nrows(), b.ncols());
-    if let Ok(mut out) = ArrayViewMut2::from_shape(shape, &mut out[..shape.0 * shape.1]) {
-        general_mat_mul(T::one(), &a, &b, T::one(), &mut out);
+pub(crate) fn add_product<T: ComplexField + Copy + From<u8>>(
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    out: &mut [T],
+) {
+    let ((rows, inner), columns) = (a.shape(), b.shape().1);
+    if a.transposed || inner * columns == 0 {
+        return multiply(a, b, out);
     }
+    let whole = rows - rows % BLOCK;
+    let at_once = if inner * columns < FEW { BLOCK } else { whole.max(BLOCK) };
+    let (entries, rest) = a.entries.split_at(whole * inner);
+    let (out, last) = out[..rows * columns].split_at_mut(whole * columns);
+    for (entries, out) in entries.chunks(at_once * inner).zip(out.chunks_mut(at_once * columns)) {
+        multiply(Matrix::new(entries, out.len() / columns, inner), b, out);
+    }
+    if !last.is_empty() {
+        let (mut filled, mut sums) = (vec![T::from(0); BLOCK * inner], vec![T::from(0); BLOCK * columns]);
+        filled[..rest.len()].copy_from_slice(rest);
+        sums[..last.len()].copy_from_slice(last);
+        multiply(Matrix::new(&filled, BLOCK, inner), b, &mut sums);
+        last.copy_from_slice(&sums[..last.len()]);
+    }
+}
+
+fn multiply<T: ComplexField + Copy + From<u8>>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+    let (rows, columns) = (a.shape().0, b.shape().1);
+    let out = MatMut::from_row_major_slice_mut(&mut out[..rows * columns], rows, columns);
+    matmul(out, Accum::Add, a.view(), b.view(), T::from(1), Par::Seq);
 }
 
 #[cfg(test)]
@@ -56,13 +90,15 @@ mod tests {
     #[test]
     fn a_rows_result_depends_on_neither_its_place_nor_its_company() {
         let words = &mut Seeded::new(7);
-        for (most, inner, columns) in
-            [(64, 3969, 10), (128, 784, 256), (16, 300, 33), (32, 9, 1), (3136, 64, 16), (400, 256, 32)]
-        {
+        let in_use =
+            [(64, 3969, 10), (128, 784, 256), (16, 300, 33), (32, 9, 1), (3136, 64, 16), (400, 256, 32)];
+        let small = (1..=20).flat_map(|inner| (1..=20).map(move |columns| (65, inner, columns)));
+        let edges = [(65, 63, 16), (65, 64, 16), (65, 31, 33), (65, 1024, 1), (65, 1, 1030)];
+        for (most, inner, columns) in in_use.into_iter().chain(small).chain(edges) {
             let (row, b) = (numbers(words, inner), numbers(words, inner * columns));
             let mut seen: Option<Vec<u32>> = None;
-            for rows in [16, 32, 48, 64, most] {
-                let some = if rows * inner > 20_000 { 13 } else { 1 };
+            for rows in [1, 15, 16, 17, 48, 64, most] {
+                let some = if rows * inner > 20_000 || inner < 21 && columns < 21 { 13 } else { 1 };
                 for (place, company) in
                     (0..rows).step_by(some).flat_map(|place| [(place, 0), (place, 1), (place, 2)])
                 {

@@ -308,7 +308,7 @@ struct Window {
 
 impl Window {
     /// Calls with (place in the patches, place in the image, length) of every stretch that lies within the image.
-    #[inline]
+    #[inline(always)]
     fn stretches(&self, mut each: impl FnMut(usize, usize, usize)) {
         let Shape { height, width, channels } = self.before;
         let patch = self.kernel * self.kernel * channels;
@@ -339,14 +339,21 @@ impl Window {
         if self.padding > 0 {
             patches.fill(0.0);
         }
-        self.stretches(|to, from, length| patches[to..][..length].copy_from_slice(&image[from..][..length]));
+        wide!(self.stretches(
+            #[inline(always)]
+            |to, from, length| copy(&image[from..][..length], &mut patches[to..][..length])
+        ));
     }
 
     fn add_back(&self, patches: &[f32], image: &mut [f32]) {
-        self.stretches(|to, from, length| {
-            let pairs = image[from..][..length].iter_mut().zip(&patches[to..][..length]);
-            pairs.for_each(|(pixel, error)| *pixel += error);
-        });
+        wide!(self.stretches(
+            #[inline(always)]
+            |to, from, length| {
+                for (pixel, error) in image[from..][..length].iter_mut().zip(&patches[to..][..length]) {
+                    *pixel += error;
+                }
+            }
+        ));
     }
 
     /// Calls with (number of the pixel within its patch, where it begins, where the places it is pooled into begin, length) of stretches that lie side by side in both; the pixels of a place
@@ -404,6 +411,24 @@ impl Window {
     }
 }
 
+/// Copies a line of a patch. Those of the usual kernels are so short that a call would take longer than the copy.
+#[inline(always)]
+fn copy(from: &[f32], to: &mut [f32]) {
+    #[inline(always)]
+    fn whole<const N: usize>(from: &[f32], to: &mut [f32]) -> bool {
+        match (from.as_array::<N>(), to.as_mut_array::<N>()) {
+            (Some(from), Some(to)) => {
+                *to = *from;
+                true
+            }
+            _ => false,
+        }
+    }
+    if !(whole::<8>(from, to) || whole::<16>(from, to) || whole::<64>(from, to)) {
+        to.copy_from_slice(from);
+    }
+}
+
 /// All bits, or none. Branches that depend on numbers would be guessed wrongly half of the time.
 #[inline(always)]
 fn mask(yes: bool) -> u32 {
@@ -418,16 +443,24 @@ fn only(number: f32, yes: bool) -> f32 {
 
 /// Runs simple loops with the widest registers there are. Each entry is computed as before, in every bit.
 ///
-/// A macro, because a closure that is not inlined is compiled by itself, for the narrowest ones.
+/// A macro, because a closure that is not inlined is compiled by itself, for the narrowest ones. And because it might be called
+/// through a function that calls it, which need not be inlined, it is one that can be called only once: then there is none.
 macro_rules! wide {
-    ($work:expr) => {
+    ($work:expr) => {{
+        let once = $crate::train::passes::Once;
         pulp::Arch::new().dispatch(
             #[inline(always)]
-            || $work,
+            || {
+                let _consumed = once;
+                $work
+            },
         )
-    };
+    }};
 }
 pub(crate) use wide;
+
+/// Whatever takes it with it can be called once.
+pub(crate) struct Once;
 
 #[cfg(test)]
 mod tests {

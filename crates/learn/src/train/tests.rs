@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use demur_accounting::Account;
 use demur_core::{Guarantee, PrivacyLoss};
 use demur_exact::Rational;
-use demur_noise::Words;
+use demur_noise::{Entropy, Words};
 use demur_testkit::Seeded;
 use rayon::prelude::*;
 
@@ -600,6 +600,8 @@ fn private_training_beside_plain_training() {
             }
             let plain = started.elapsed().as_secs_f64();
             let (started, between) = (std::time::Instant::now(), worked());
+            // The words of tests are slower than those of everybody.
+            let words = &mut Entropy::from_os().unwrap();
             let begun = plan.begin(words);
             plan.run(begun, &examples, words, &mut go_on).unwrap();
             ratios.push((started.elapsed().as_secs_f64() / plain, count as f64 / plain));

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use demur_engine::{Ask, Embedded, Engine, Project, Quote, Table};
+use demur_engine::{Ask, Embedded, Project, Quote, Table};
 use demur_plan::Catalog;
 
 use super::super::target::{self, Target};
