@@ -121,6 +121,9 @@ pub(crate) fn error_of(error: DataFusionError) -> PlanError {
     names::no_column(&error).unwrap_or_else(|| said(&error)).at(place)
 }
 
+/// Whatever has one of these speaks of the planner, not of the question: its name, and values as programs write them.
+const OWN: [&str; 4] = ["DataFusion", "ExprPlanner", "UserDefined", " { "];
+
 fn said(error: &DataFusionError) -> PlanError {
     let text = error.find_root().strip_backtrace();
     let prefixes = [
@@ -138,8 +141,15 @@ fn said(error: &DataFusionError) -> PlanError {
             PlanError::refused("plan.function", format!("the function {name} is not on the list of what can be used"))
                 .hint("aggregates: COUNT, SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_CONT, VAR_POP, STDDEV, CORR, HISTOGRAM and others; docs/sql.md has them and the functions")
         }
+        None if text.starts_with("Could not plan array literal") => {
+            PlanError::refused("plan.expression", "a list in brackets cannot be used here").hint("use IN (…)")
+        }
+        None if text.starts_with("GetFieldAccess") || text.starts_with("Dot access") => {
+            PlanError::refused("plan.expression", "a part of a value, as in x[1] or x.y, cannot be used here")
+                .hint("columns hold single values; SUBSTR takes a part of a text")
+        }
         // What it says about its own settings and types is not for those who ask.
-        None if text.starts_with("Unsupported ast node") => {
+        None if text.starts_with("Unsupported ast node") || OWN.iter().any(|word| text.contains(word)) => {
             PlanError::refused("plan.clause", "a part of this query cannot be used here")
                 .hint("see docs/sql.md for what can be asked")
         }
