@@ -32,6 +32,7 @@ fn a_budget_for_one_unit_does_not_pay_for_another() {
             folder.declare(&catalog(now, "10"));
             assert_eq!(refusal(&folder), (now != opened).then_some("engine.unit"), "{opened} to {now}");
         }
+        folder.declare(&catalog(opened, "10"));
         assert_eq!(folder.releases(), 1, "refusals charge nothing, and the same question is not paid again");
         // Without a word about how much, the ledger's budget is asked all the same.
         let other = if opened == "row" { "person" } else { "row" };
