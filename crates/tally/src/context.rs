@@ -21,7 +21,7 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Where a group stands among those of a unit with this hash.
     #[inline]
-    pub(crate) fn rank(&self, unit: u64, group: u32) -> u64 {
+    pub(crate) fn rank(&self, unit: u64, group: u32) -> u32 {
         rank(unit, self.group_hashes[group as usize])
     }
 

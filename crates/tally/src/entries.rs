@@ -24,49 +24,89 @@ pub(crate) struct Entries<N> {
     pub(crate) values: Vec<Lists<u32>>,
 }
 
-/// Which entries there will be, and what they are made of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Which entries there will be, and what they are made of. Columns may be longer than they are used.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Chosen {
-    /// The units in order.
-    pub(crate) units: Vec<Unit>,
-    pub(crate) entries: Vec<Entry>,
-    /// Whether it must be known which parts make an entry, because the sums are not enough.
-    pub(crate) by_parts: bool,
-    /// For each row the entry it belongs to, counted from 1; 0 if its unit does not keep its group.
-    pub(crate) of_rows: Vec<u32>,
-    /// The same for each earlier entry.
-    pub(crate) of_earlier: Vec<u32>,
+    /// How many entries there are, and how many units they belong to.
+    pub(crate) entries: usize,
+    pub(crate) units: usize,
+    /// Of each entry, unit after unit: its group, one of the items it is made of, and the sums that can be made while groups are chosen.
+    pub(crate) groups: Vec<u32>,
+    pub(crate) items: Vec<u32>,
+    pub(crate) sums: Vec<Sums>,
+    /// Where the entries of each unit end.
+    pub(crate) ends: Vec<u32>,
+    /// For each row, and then for each earlier entry, the entry it belongs to, counted from 1; 0 if its unit does not keep its group.
+    pub(crate) of_items: Vec<u32>,
 }
 
 /// A unit, and how many entries it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unit {
     pub(crate) name: u64,
     pub(crate) entries: u32,
 }
 
-/// A group of a unit, with the sums that can be made while groups are chosen.
+/// Sums over the heads of up to 2³² − 1 rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) group: u32,
-    pub(crate) sums: Sums,
+pub(crate) struct Sums {
+    /// How many there are, and, 2³² for each, how many of them have a value.
+    counts: u64,
+    /// How far these values lie above the lower bound, in all.
+    above: u64,
 }
 
-/// Of rows, of rows whose head has a value, and of these values: right where they fit 64 bits.
-pub(crate) type Sums = [i64; 3];
+impl Sums {
+    /// Of one row, whose head has this value.
+    #[inline(always)]
+    pub(crate) fn of_row(value: Option<u32>) -> Self {
+        Self { counts: 1 | u64::from(value.is_some()) << 32, above: value.map_or(0, u64::from) }
+    }
+
+    /// Of so many rows, so many of which have a value; the sum of the values is right where it fits 64 bits.
+    pub(crate) fn new([rows, there, sum]: [i64; 3], low: i64) -> Self {
+        let counts = rows as u64 | (there as u64) << 32;
+        Self { counts, above: sum.wrapping_sub(low.wrapping_mul(there)) as u64 }
+    }
+
+    /// The three numbers.
+    #[inline(always)]
+    pub(crate) fn numbers(self, low: i64) -> [i64; 3] {
+        let there = (self.counts >> 32) as i64;
+        [self.counts as u32 as i64, there, low.wrapping_mul(there).wrapping_add(self.above as i64)]
+    }
+
+    /// Without those of some of the rows.
+    #[inline(always)]
+    pub(crate) fn minus(self, other: Self) -> Self {
+        Self { counts: self.counts.wrapping_sub(other.counts), above: self.above.wrapping_sub(other.above) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { counts: self.counts.wrapping_add(other.counts), above: self.above.wrapping_add(other.above) }
+    }
+}
 
 impl Chosen {
-    pub(crate) fn clear(&mut self) {
-        self.units.clear();
-        self.entries.clear();
-        self.of_rows.clear();
-        self.of_earlier.clear();
+    /// Has room for what so many items come to. By parts: for each of them as well.
+    pub(crate) fn make_room(&mut self, items: usize, by_parts: bool) {
+        [self.entries, self.units] = [0; 2];
+        if self.groups.len() <= items {
+            // One more than there can be, for what is not kept.
+            self.groups.resize(items + 1, 0);
+            self.items.resize(items + 1, 0);
+            self.sums.resize(items + 1, Sums::default());
+            self.ends.resize(items + 1, 0);
+        }
+        self.of_items.clear();
+        self.of_items.resize(if by_parts { items } else { 0 }, 0);
     }
 
     /// The parts of each entry: the places of its rows, then, behind all rows, those of its earlier entries.
     fn parts(&self) -> Lists<u32> {
-        let mut ends = vec![0; self.entries.len() + 1];
-        let places = || self.of_rows.iter().chain(&self.of_earlier).zip(0..).filter(|(entry, _)| **entry > 0);
+        let mut ends = vec![0; self.entries + 1];
+        let places = || self.of_items.iter().zip(0..).filter(|(entry, _)| **entry > 0);
         places().for_each(|(&entry, _)| ends[entry as usize] += 1);
         let mut start = 0;
         for end in &mut ends {
@@ -81,11 +121,6 @@ impl Chosen {
         let mut lists = Lists::default();
         lists.append(&parts, &ends[1..]);
         lists
-    }
-
-    /// The unit of each entry.
-    fn names(&self) -> impl Iterator<Item = u64> {
-        self.units.iter().flat_map(|unit| std::iter::repeat_n(unit.name, unit.entries as usize))
     }
 }
 
@@ -108,32 +143,33 @@ impl<N: Number> Entries<N> {
 
     /// What an entry adds to the sums over heads, as far as they are kept.
     pub(crate) fn sums(&self, entry: usize, layout: &Layout) -> Sums {
-        let mut sums = Sums::default();
+        let mut sums = [0; 3];
         for (column, lane) in self.lanes.iter().zip(&layout.lanes) {
             if let Some(at) = layout.sum_of(lane) {
                 let sum: i128 = column[entry].into();
                 sums[at] = sum as i64;
             }
         }
-        sums
+        Sums::new(sums, layout.packing.low)
     }
 
     /// Becomes what was chosen of the rows from the first on, and of the earlier entries.
     pub(crate) fn add_up<H: Head>(
         &mut self,
-        chosen: &Chosen,
+        (chosen, units): (&Chosen, &[Unit]),
         (rows, first): (&Rows<H>, usize),
         earlier: &Self,
         names: Names,
         context: &Context,
     ) -> Result<(), TallyError> {
         self.clear();
-        self.groups.extend(chosen.entries.iter().map(|entry| entry.group));
+        self.groups.extend_from_slice(&chosen.groups[..chosen.entries]);
         let Layout { lanes, spreads, picks, packing, .. } = context.layout;
         let value = |row: usize, source: usize| rows.value(first + row, packing.places[source], packing);
         for ((sums, before), lane) in self.lanes.iter_mut().zip(&earlier.lanes).zip(lanes) {
             if let Some(at) = context.layout.sum_of(lane).filter(|_| N::NARROW) {
-                sums.extend(chosen.entries.iter().map(|entry| N::of(entry.sums[at].into())));
+                let numbers = chosen.sums[..chosen.entries].iter().map(|sums| sums.numbers(packing.low));
+                sums.extend(numbers.map(|numbers| N::of(numbers[at].into())));
                 continue;
             }
             match *lane {
@@ -151,12 +187,13 @@ impl<N: Number> Entries<N> {
             return Ok(());
         }
         let parts = chosen.parts();
-        let rows = chosen.of_rows.len();
+        let rows = chosen.of_items.len() - earlier.groups.len();
         for ((cells, before), &source) in self.cells.iter_mut().zip(&earlier.cells).zip(spreads) {
             add_cells(cells, &parts, rows, before, |row| value(row, source));
         }
         for ((values, before), pick) in self.values.iter_mut().zip(&earlier.values).zip(picks) {
-            let mut units = chosen.names();
+            let mut units =
+                units.iter().flat_map(|unit| std::iter::repeat_n(unit.name, unit.entries as usize));
             let choose = |values: &mut Vec<u32>| match units.next() {
                 Some(unit) => context.pick(values, names.hash(unit), pick),
                 None => Err(TallyError::ours("an entry has no unit")),
@@ -171,11 +208,12 @@ impl<N: Number> Entries<N> {
 #[inline]
 fn add_lane<N: Number>(sums: &mut Vec<N>, chosen: &Chosen, before: &[N], of_row: impl Fn(usize) -> i64) {
     // What belongs to no entry goes to the first place, which is given up in the end.
-    sums.resize(chosen.entries.len() + 1, N::default());
-    for (row, &entry) in chosen.of_rows.iter().enumerate() {
+    sums.resize(chosen.entries + 1, N::default());
+    let (of_rows, of_earlier) = chosen.of_items.split_at(chosen.of_items.len() - before.len());
+    for (row, &entry) in of_rows.iter().enumerate() {
         sums[entry as usize].add(of_row(row));
     }
-    for (&before, &entry) in before.iter().zip(&chosen.of_earlier) {
+    for (&before, &entry) in before.iter().zip(of_earlier) {
         sums[entry as usize].merge(before);
     }
     sums.remove(0);

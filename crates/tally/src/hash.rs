@@ -1,10 +1,11 @@
 //! [`Secret`]: which groups a unit keeps, in a way nobody outside can foresee.
 //!
 //! **Definition.** fold(x, y) is the exclusive or of the two halves of the 128-bit product x · y. A string of bytes is hashed by folding it with
-//! secret words; the *rank* of a group for a unit is the fold of both hashes. A word is hashed by two rounds, each a product with an odd number
+//! secret words. A word is hashed by two rounds, each a product with an odd number
 //! and an exclusive or with its own higher half: both can be undone, so different words have different hashes. A unit that is a word has a hash of its
 //! own, of which so much can be undone as well: the upper half mixes the lower half of the word with the upper; the lower half is the upper half of the word, struck
-//! out by a function of the hash's upper half. So the hash of a *small* word, below 2³², follows from its own upper half, and 4 bytes name the unit.
+//! out by a function of the hash's upper half. So the hash of a *small* word, below 2³², follows from its own upper half, and 4 bytes name the unit. The *rank* of a
+//! group for a unit mixes the upper halves of both hashes, in 32 bits, so that many ranks can be computed at once.
 //!
 //! **Guarantee.** None rests on how well this mixes: bounds hold for every function in its place, and whoever needs distinct things
 //! to be told apart compares the things. A good mix only makes each of a unit's groups equally likely to be kept.
@@ -87,9 +88,16 @@ impl Secret {
 }
 
 /// Where a thing stands among the things of a unit: the smallest are kept.
-#[inline]
-pub(crate) fn rank(unit: u64, thing: u64) -> u64 {
-    fold(unit ^ thing, ODD)
+#[inline(always)]
+pub(crate) fn rank(unit: u64, thing: u64) -> u32 {
+    rank_of_halves((unit >> 32) as u32, (thing >> 32) as u32)
+}
+
+/// The same, given the upper halves.
+#[inline(always)]
+pub(crate) fn rank_of_halves(unit: u32, thing: u32) -> u32 {
+    let mixed = (unit ^ thing).wrapping_mul(ODD as u32);
+    (mixed ^ mixed >> 16).wrapping_mul((ODD >> 32) as u32)
 }
 
 /// The hash of the small unit whose hash has this upper half.
@@ -177,7 +185,7 @@ mod tests {
             {
                 counts[0][(hash >> 60) as usize] += 1;
                 counts[1][(hash & 15) as usize] += 1;
-                counts[2][(rank(*hash, 99) >> 60) as usize] += 1;
+                counts[2][(rank(*hash, 99 << 32) >> 28) as usize] += 1;
             }
             // The upper halves of words, and the bits that tell the units of a shelf apart.
             counts[6][(secret.unit(word << 32) >> 60) as usize] += 1;

@@ -9,7 +9,7 @@ use crate::error::TallyError;
 use crate::groups::Things;
 
 /// A thing of a unit: its rank, its number, and where the unit has it.
-pub(crate) type Ranked = (u64, u32, u32);
+pub(crate) type Ranked = (u32, u32, u32);
 
 /// Keeps the `most` smallest; the things are different.
 #[inline]

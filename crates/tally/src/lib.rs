@@ -42,7 +42,7 @@
 mod archive;
 mod both;
 mod bound;
-mod bucket;
+mod choose;
 mod codes;
 mod column;
 mod context;
@@ -57,6 +57,7 @@ mod layout;
 mod lists;
 mod matching;
 mod names;
+mod order;
 #[cfg(test)]
 mod properties;
 mod record;

@@ -48,10 +48,10 @@ impl Names<'_> {
         }
     }
 
-    /// How many of the first bits are the same in all names.
-    pub(crate) fn common(&self) -> u32 {
+    /// How far a name must be moved to the left to begin with the bits in which names differ, given how many bits of a hash it has.
+    pub(crate) fn shift(&self, bits: u32) -> u32 {
         match self {
-            Self::Hashes { .. } => BITS,
+            Self::Hashes { .. } => 64 - bits,
             Self::Numbers(hashes) => (hashes.len() as u64).leading_zeros().min(63),
         }
     }

@@ -19,7 +19,24 @@ pub(crate) trait Head: Copy + Default {
     /// The same row, if its unit goes by a number.
     fn numbered(self, number: u32) -> Self;
 
-    fn unit(self, names: Names) -> u64;
+    fn unit(self, names: Names) -> u64 {
+        Self::unit_of(self.name(), names)
+    }
+
+    /// What tells its unit from the others of its shelf.
+    fn name(self) -> u64;
+
+    /// How many bits a name has that is made of a hash.
+    const NAME_BITS: u32;
+
+    /// The name of a unit.
+    fn name_of(unit: u64, names: Names) -> u64;
+
+    /// The unit with this name.
+    fn unit_of(name: u64, names: Names) -> u64;
+
+    /// The upper half of the hash of a unit that is named by it.
+    fn upper(name: u64, shelf: usize) -> u32;
 
     fn group(self, packing: &Packing) -> u32;
 
@@ -44,17 +61,34 @@ impl Head for Full {
         Self { unit: u64::from(number), ..self }
     }
 
-    #[inline]
-    fn unit(self, _: Names) -> u64 {
+    #[inline(always)]
+    fn name(self) -> u64 {
         self.unit
     }
 
-    #[inline]
+    const NAME_BITS: u32 = 64 - BITS;
+
+    #[inline(always)]
+    fn name_of(unit: u64, _: Names) -> u64 {
+        unit
+    }
+
+    #[inline(always)]
+    fn unit_of(name: u64, _: Names) -> u64 {
+        name
+    }
+
+    #[inline(always)]
+    fn upper(name: u64, _: usize) -> u32 {
+        (name >> 32) as u32
+    }
+
+    #[inline(always)]
     fn group(self, _: &Packing) -> u32 {
         self.group
     }
 
-    #[inline]
+    #[inline(always)]
     fn value(self, _: &Packing) -> u32 {
         self.value
     }
@@ -83,17 +117,37 @@ impl Head for Slim {
         Self(self.0 << SHORT_NAME >> SHORT_NAME | u64::from(number) << REST)
     }
 
-    #[inline]
-    fn unit(self, names: Names) -> u64 {
-        names.of_short((self.0 >> REST) as u32)
+    #[inline(always)]
+    fn name(self) -> u64 {
+        self.0 >> REST
     }
 
-    #[inline]
+    const NAME_BITS: u32 = SHORT_NAME;
+
+    #[inline(always)]
+    fn name_of(unit: u64, names: Names) -> u64 {
+        match names {
+            Names::Hashes { .. } => unit << BITS >> REST,
+            Names::Numbers(_) => unit,
+        }
+    }
+
+    #[inline(always)]
+    fn unit_of(name: u64, names: Names) -> u64 {
+        names.of_short(name as u32)
+    }
+
+    #[inline(always)]
+    fn upper(name: u64, shelf: usize) -> u32 {
+        (shelf as u32) << SHORT_NAME | name as u32
+    }
+
+    #[inline(always)]
     fn group(self, packing: &Packing) -> u32 {
         (self.0 << SHORT_NAME >> SHORT_NAME >> packing.value_bits) as u32
     }
 
-    #[inline]
+    #[inline(always)]
     fn value(self, packing: &Packing) -> u32 {
         self.0 as u32 & packing.nothing
     }
@@ -121,7 +175,7 @@ pub(crate) struct Packing {
     /// What stands for a value that is not there: so many ones.
     nothing: u32,
     /// The lower bound of the values in heads.
-    low: i64,
+    pub(crate) low: i64,
 }
 
 /// What stands for a short source in the tail that is not there.
@@ -159,10 +213,9 @@ impl Packing {
     }
 
     /// What a row with this value in its head adds to the sums over heads.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sums(&self, value: u32) -> Sums {
-        let there = i64::from(value != self.nothing);
-        [1, there, if there == 0 { 0 } else { self.low.wrapping_add(i64::from(value)) }]
+        Sums::of_row((value != self.nothing).then_some(value))
     }
 
     /// The values that travel in the heads of these rows.

@@ -138,7 +138,7 @@ impl Reference<'_> {
             return;
         }
         let hash = self.unit_hash(unit);
-        let mut order: Vec<(u64, Vec<Value>)> = found
+        let mut order: Vec<(u32, Vec<Value>)> = found
             .iter()
             .map(|(group, rows)| (rank(hash, self.secret.thing(&bytes(self.keys(), rows[0]))), group.clone()))
             .collect();
@@ -171,7 +171,7 @@ impl Reference<'_> {
         let ranked = |(value, row): (Value, usize)| {
             (rank(hash, self.secret.thing(&bytes(std::slice::from_ref(column), row))), value)
         };
-        let mut order: Vec<(u64, Value)> = values.into_iter().map(ranked).collect();
+        let mut order: Vec<(u32, Value)> = values.into_iter().map(ranked).collect();
         order.sort();
         order.into_iter().take(most.min(1000) as usize).map(|(_, value)| value).collect()
     }

@@ -1,8 +1,8 @@
 //! [`Settlers`]: the rows of some units become entries of the few groups that each of them keeps.
 //!
-//! **Definition.** Rows are dealt into buckets by the first bits of their unit, so that a bucket holds all rows of a few units. Each bucket is sorted by unit, rank and
-//! group (see [`bucket`](crate::bucket)): now the rows of a unit lie together, its groups in the order in which they are kept, and the rows of each group
-//! together. What earlier rows came to is sorted among them.
+//! **Definition.** Rows are dealt into buckets by the first bits of their unit, so that a bucket holds all rows of a few units. Each bucket is [put in order](crate::order) by unit,
+//! rank and group: now the rows of a unit lie together, its groups in the order in which they are [kept](crate::choose), and the rows of each group
+//! together. What earlier rows came to is put among them.
 //!
 //! **Guarantee.** A unit *keeps* the k = `groups_per_unit` smallest of its groups by (rank, bytes), see [`keep`](crate::keep). A group that is not among the k smallest so far will not be
 //! among them later, so what is dropped is dropped for good, and a group that is kept in the end was never dropped.
@@ -10,22 +10,48 @@
 //! **Why.** Nothing is sought in memory: rows are written once to their bucket, which is then in the nearest cache. However units and groups are distributed,
 //! n rows take at most n · log n comparisons.
 
+use std::ops::Range;
+
 use crate::archive::Archive;
-use crate::bucket::{Bucket, Item};
+use crate::choose::{Item, Sorted, choose, key};
 use crate::context::Context;
 use crate::entries::{Chosen, Entries, Unit};
 use crate::error::TallyError;
+use crate::hash::rank_of_halves;
 use crate::layout::Layout;
 use crate::names::Names;
+use crate::order::order;
 use crate::record::{Full, Head, Rows, Slim};
 use crate::waiting::Waiting;
 use crate::wide::{Number, fits};
 
 /// A bucket has about this many rows.
-const FEW: usize = 4;
+const ROWS: usize = 4;
 
-/// So many entries are added up at a time.
-const MANY: usize = 1 << 10;
+/// So many buckets are in hand at a time.
+const BUCKETS: usize = 1 << 6;
+
+/// Where units are among buckets.
+#[derive(Clone, Copy)]
+struct Place {
+    /// How far a name must be moved to begin with the bits in which names differ.
+    shift: u32,
+    /// How many of these bits tell the bucket.
+    bits: u32,
+}
+
+impl Place {
+    #[inline(always)]
+    fn bucket(self, name: u64) -> usize {
+        (name << self.shift >> (64 - self.bits)) as usize
+    }
+
+    /// The bits in which the units of a bucket may differ, from the top.
+    #[inline(always)]
+    fn rest(self, name: u64) -> u64 {
+        name << self.shift << self.bits
+    }
+}
 
 /// Whoever takes settled units, in their order, some at a time.
 pub(crate) trait Take {
@@ -61,7 +87,7 @@ impl Settlers {
         context: &Context,
         take: &mut impl Take,
     ) -> Result<(), TallyError> {
-        let narrow = fits(rows, context.layout.reach);
+        let narrow = fits(rows, context.layout.reach) && rows < 1 << 32;
         if waiting.full.is_empty() {
             let Self { slim: (one, other), .. } = self;
             match narrow {
@@ -84,9 +110,15 @@ struct Settler<H, N> {
     /// Where each bucket ends.
     ends: Vec<u32>,
     rows: Rows<H>,
-    bucket: Bucket,
+    /// Of the items in hand, rows first: their keys, and their order by them.
+    keys: Vec<u64>,
+    order: Vec<u32>,
+    sorted: Sorted,
     chosen: Chosen,
+    units: Vec<Unit>,
+    /// What earlier rows came to, and the names of the units.
     earlier: Entries<N>,
+    earlier_units: Vec<u64>,
     entries: Entries<N>,
 }
 
@@ -95,9 +127,13 @@ impl<H: Head, N: Number> Settler<H, N> {
         Self {
             ends: Vec::new(),
             rows: Rows::with_capacity(0, &layout.packing),
-            bucket: Bucket::new(),
-            chosen: Chosen { by_parts: layout.by_parts || !N::NARROW, ..Chosen::default() },
+            keys: Vec::new(),
+            order: Vec::new(),
+            sorted: Sorted::default(),
+            chosen: Chosen::default(),
+            units: Vec::new(),
             earlier: Entries::new(layout),
+            earlier_units: Vec::new(),
             entries: Entries::new(layout),
         }
     }
@@ -111,53 +147,103 @@ impl<H: Head, N: Number> Settler<H, N> {
         take: &mut impl Take,
     ) -> Result<(), TallyError> {
         let rows: usize = blocks.iter().map(Rows::len).sum();
-        let bits = (rows / FEW).max(2).ilog2();
-        let common = names.common();
-        let bucket_of = |unit: u64| (unit << common >> (64 - bits)) as usize;
-        self.deal(blocks, 1 << bits, |head| bucket_of(head.unit(names)), context.layout);
-        let packing = &context.layout.packing;
+        let bits = (rows / ROWS).max(2).ilog2();
+        let place = Place { shift: names.shift(H::NAME_BITS), bits };
+        self.deal(blocks, place, context.layout);
         let mut archive = archive.read();
-        let [mut first, mut start] = [0; 2];
-        for bucket in 0..1 << bits {
-            let end = self.ends[bucket] as usize;
-            let heads = &self.rows.heads[start..end];
-            let row = |place: usize| Item {
-                unit: heads[place].unit(names),
-                group: heads[place].group(packing),
-                sums: packing.sums(heads[place].value(packing)),
-            };
-            let place = (names, common + bits);
-            if archive.unit().is_some_and(|unit| bucket_of(unit) == bucket) {
-                self.bucket.items.clear();
-                self.bucket.items.extend((0..heads.len()).map(row));
-                while let Some(unit) = archive.unit().filter(|&unit| bucket_of(unit) == bucket) {
-                    let known = self.earlier.groups.len();
-                    archive.take(&mut self.earlier);
-                    let earlier = &self.earlier;
-                    self.bucket.items.extend((known..earlier.groups.len()).map(|entry| Item {
-                        unit,
-                        group: earlier.groups[entry],
-                        sums: earlier.sums(entry, context.layout),
-                    }));
+        let mut start = 0;
+        for first in (0..1usize << bits).step_by(BUCKETS) {
+            let buckets = first..(first + BUCKETS).min(1 << bits);
+            let end = self.ends[buckets.end - 1] as usize;
+            while let Some(unit) = archive.unit() {
+                let name = H::name_of(unit, names);
+                if place.bucket(name) >= buckets.end {
+                    break;
                 }
-                self.bucket.choose(heads.len(), place, context, &mut self.chosen)?;
-            } else if !heads.is_empty() {
-                self.bucket.choose_of_rows(heads.len(), row, place, context, &mut self.chosen)?;
+                archive.take(&mut self.earlier);
+                self.earlier_units.resize(self.earlier.groups.len(), name);
             }
+            self.choose((buckets, start..end), place, names, context)?;
+            self.name_units(start..end, names);
+            let chosen = (&self.chosen, &self.units[..]);
+            self.entries.add_up(chosen, (&self.rows, start), &self.earlier, names, context)?;
+            take.take(&self.units, &self.entries, context)?;
+            self.earlier.clear();
+            self.earlier_units.clear();
             start = end;
-            if self.chosen.entries.len() >= MANY {
-                self.hand_out(first, names, context, take)?;
-                first = end;
-            }
         }
-        self.hand_out(first, names, context, take)
+        Ok(())
+    }
+
+    /// Says which units have chosen among these rows.
+    fn name_units(&mut self, rows: Range<usize>, names: Names) {
+        self.units.clear();
+        let mut start = 0;
+        self.units.extend(self.chosen.ends[..self.chosen.units].iter().map(|&end| {
+            let item = self.chosen.items[start as usize] as usize;
+            let name = match item.checked_sub(rows.len()) {
+                None => self.rows.heads[rows.start + item].name(),
+                Some(earlier) => self.earlier_units[earlier],
+            };
+            let entries = end - std::mem::replace(&mut start, end);
+            Unit { name: H::unit_of(name, names), entries }
+        }));
+    }
+
+    /// Chooses the groups of the units in some buckets, which have these rows.
+    fn choose(
+        &mut self,
+        (buckets, rows): (Range<usize>, Range<usize>),
+        place: Place,
+        names: Names,
+        context: &Context,
+    ) -> Result<(), TallyError> {
+        let packing = &context.layout.packing;
+        let heads = &self.rows.heads[rows.clone()];
+        let earlier: Vec<Item> = (self.earlier_units.iter().enumerate())
+            .map(|(entry, &unit)| {
+                let sums = self.earlier.sums(entry, context.layout);
+                Item { unit, group: self.earlier.groups[entry], sums }
+            })
+            .collect();
+        let rank_of = |item: Item| context.rank(names.hash(H::unit_of(item.unit, names)), item.group);
+        self.keys.clear();
+        match names {
+            Names::Hashes { shelf } => self.keys.extend(heads.iter().map(|head| {
+                let group = context.group_hashes[head.group(packing) as usize];
+                let rank = rank_of_halves(H::upper(head.name(), shelf), (group >> 32) as u32);
+                key(place.rest(head.name()), rank)
+            })),
+            Names::Numbers(units) => self.keys.extend(heads.iter().map(|head| {
+                let rank = context.rank(units[head.name() as usize], head.group(packing));
+                key(place.rest(head.name()), rank)
+            })),
+        }
+        self.keys.extend(earlier.iter().map(|&item| key(place.rest(item.unit), rank_of(item))));
+        let ends = self.ends[buckets.clone()].iter().map(|end| end - rows.start as u32);
+        match earlier.is_empty() {
+            true => order(&mut self.keys, ends, &mut self.order),
+            false => order_with(&earlier, &self.keys, buckets.zip(ends), place, &mut self.order),
+        }
+        let item = |at: usize| match heads.get(at) {
+            Some(head) => Item {
+                unit: head.name(),
+                group: head.group(packing),
+                sums: packing.sums(head.value(packing)),
+            },
+            None => earlier[at - heads.len()],
+        };
+        let by_parts = context.layout.by_parts || !N::NARROW;
+        let into = (&mut self.sorted, &mut self.chosen);
+        choose((&self.order, &self.keys), item, rank_of, (context, by_parts), into)
     }
 
     /// Puts the rows of each bucket together.
-    fn deal(&mut self, blocks: &[Rows<H>], buckets: usize, bucket_of: impl Fn(H) -> usize, layout: &Layout) {
+    fn deal(&mut self, blocks: &[Rows<H>], place: Place, layout: &Layout) {
         let ends = &mut self.ends;
         ends.clear();
-        ends.resize(buckets, 0);
+        ends.resize(1 << place.bits, 0);
+        let bucket_of = |head: H| place.bucket(head.name());
         for &head in blocks.iter().flat_map(|block| &block.heads) {
             ends[bucket_of(head)] += 1;
         }
@@ -172,19 +258,30 @@ impl<H: Head, N: Number> Settler<H, N> {
             *end - 1
         });
     }
+}
 
-    /// Hands out what was chosen of the rows from the first on.
-    fn hand_out(
-        &mut self,
-        first: usize,
-        names: Names,
-        context: &Context,
-        take: &mut impl Take,
-    ) -> Result<(), TallyError> {
-        self.entries.add_up(&self.chosen, (&self.rows, first), &self.earlier, names, context)?;
-        take.take(&self.chosen.units, &self.entries, context)?;
-        self.chosen.clear();
-        self.earlier.clear();
-        Ok(())
+/// Puts the items of buckets in order, given where their rows end, and earlier entries, whose keys come last.
+fn order_with(
+    earlier: &[Item],
+    keys: &[u64],
+    buckets: impl Iterator<Item = (usize, u32)>,
+    place: Place,
+    places: &mut Vec<u32>,
+) {
+    let rows = keys.len() - earlier.len();
+    let mut items: Vec<u32> = Vec::with_capacity(keys.len());
+    let mut ends = Vec::new();
+    let (mut from, mut early) = (0, 0);
+    for (bucket, to) in buckets {
+        items.extend(from..to);
+        from = to;
+        while earlier.get(early).is_some_and(|item| place.bucket(item.unit) == bucket) {
+            items.push((rows + early) as u32);
+            early += 1;
+        }
+        ends.push(items.len() as u32);
     }
+    let mut together = items.iter().map(|&item| keys[item as usize]).collect();
+    order(&mut together, ends.into_iter(), places);
+    places.iter_mut().for_each(|place| *place = items[*place as usize]);
 }
