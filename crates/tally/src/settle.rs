@@ -87,7 +87,7 @@ impl Settlers {
         context: &Context,
         take: &mut impl Take,
     ) -> Result<(), TallyError> {
-        let narrow = fits(rows, context.layout.reach) && rows < 1 << 32;
+        let narrow = is_narrow(rows, context.layout.reach);
         if waiting.full.is_empty() {
             let Self { slim: (one, other), .. } = self;
             match narrow {
@@ -260,6 +260,11 @@ impl<H: Head, N: Number> Settler<H, N> {
     }
 }
 
+/// Whether sums over so many rows, none of which moves one further than `reach`, can be made of [`Sums`](crate::entries::Sums).
+fn is_narrow(rows: u64, reach: u64) -> bool {
+    fits(rows, reach) && u32::try_from(rows).is_ok()
+}
+
 /// Puts the items of buckets in order, given where their rows end, and earlier entries, whose keys come last.
 fn order_with(
     earlier: &[Item],
@@ -284,4 +289,15 @@ fn order_with(
     let mut together = items.iter().map(|&item| keys[item as usize]).collect();
     order(&mut together, ends.into_iter(), places);
     places.iter_mut().for_each(|place| *place = items[*place as usize]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_rows_as_32_bits_count_are_too_many_for_narrow_sums() {
+        assert!(is_narrow((1 << 32) - 1, 1) && !is_narrow(1 << 32, 1));
+        assert!(is_narrow(2, 1 << 61) && !is_narrow(2, 1 << 62));
+    }
 }
