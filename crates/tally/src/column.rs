@@ -175,8 +175,8 @@ pub(crate) fn words_into(array: &ArrayRef, native: Native, words: &mut Vec<u64>)
 }
 
 /// Appends something of each value of an integer column; those beyond the range count as the end of the range.
-#[inline]
-pub(crate) fn integers<T>(
+#[inline(always)]
+pub(crate) fn integers<T: Copy + Default>(
     array: &ArrayRef,
     data: &ArrayData,
     native: Native,
@@ -188,31 +188,44 @@ pub(crate) fn integers<T>(
             let array: &BooleanArray = array.as_boolean();
             found.extend(array.values().iter().map(|value| of(i64::from(value))));
         }
-        Native::I8 => found.extend(values::<i8>(data).iter().map(|&value| of(i64::from(value)))),
-        Native::I16 => found.extend(values::<i16>(data).iter().map(|&value| of(i64::from(value)))),
-        Native::I32 => found.extend(values::<i32>(data).iter().map(|&value| of(i64::from(value)))),
-        Native::I64 => found.extend(values::<i64>(data).iter().map(|&value| of(value))),
-        Native::U8 => found.extend(values::<u8>(data).iter().map(|&value| of(i64::from(value)))),
-        Native::U16 => found.extend(values::<u16>(data).iter().map(|&value| of(i64::from(value)))),
-        Native::U32 => found.extend(values::<u32>(data).iter().map(|&value| of(i64::from(value)))),
+        Native::I8 => extend(found, values::<i8>(data), |value| of(i64::from(value))),
+        Native::I16 => extend(found, values::<i16>(data), |value| of(i64::from(value))),
+        Native::I32 => extend(found, values::<i32>(data), |value| of(i64::from(value))),
+        Native::I64 => extend(found, values::<i64>(data), of),
+        Native::U8 => extend(found, values::<u8>(data), |value| of(i64::from(value))),
+        Native::U16 => extend(found, values::<u16>(data), |value| of(i64::from(value))),
+        Native::U32 => extend(found, values::<u32>(data), |value| of(i64::from(value))),
         Native::U64 => {
-            found.extend(
-                values::<u64>(data).iter().map(|&value| of(i64::try_from(value).unwrap_or(i64::MAX))),
-            );
+            extend(found, values::<u64>(data), |value| of(i64::try_from(value).unwrap_or(i64::MAX)));
         }
         Native::F16 | Native::F32 | Native::F64 => {}
     }
 }
 
 /// Appends something of each value of a float column.
-#[inline]
-pub(crate) fn floats<T>(data: &ArrayData, native: Native, found: &mut Vec<T>, of: impl Fn(f64) -> T) {
+#[inline(always)]
+pub(crate) fn floats<T: Copy + Default>(
+    data: &ArrayData,
+    native: Native,
+    found: &mut Vec<T>,
+    of: impl Fn(f64) -> T,
+) {
     type Half = <Float16Type as ArrowPrimitiveType>::Native;
     match native {
-        Native::F16 => found.extend(values::<Half>(data).iter().map(|value| of(value.to_f64()))),
-        Native::F32 => found.extend(values::<f32>(data).iter().map(|&value| of(f64::from(value)))),
-        Native::F64 => found.extend(values::<f64>(data).iter().map(|&value| of(value))),
+        Native::F16 => extend(found, values::<Half>(data), |value| of(value.to_f64())),
+        Native::F32 => extend(found, values::<f32>(data), |value| of(f64::from(value))),
+        Native::F64 => extend(found, values::<f64>(data), of),
         _ => {}
+    }
+}
+
+/// A plain loop, which is compiled as a part of its caller.
+#[inline(always)]
+fn extend<V: Copy, T: Copy + Default>(found: &mut Vec<T>, values: &[V], of: impl Fn(V) -> T) {
+    let before = found.len();
+    found.resize(before + values.len(), T::default());
+    for (found, &value) in found[before..].iter_mut().zip(values) {
+        *found = of(value);
     }
 }
 

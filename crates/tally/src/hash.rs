@@ -43,7 +43,7 @@ impl Secret {
     }
 
     /// The hash of a unit that is a word; no other word has it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unit(&self, word: u64) -> u64 {
         let high = (word >> 32) as u32;
         let spread = high.wrapping_mul((self.second >> 32) as u32 | 1);
@@ -53,7 +53,7 @@ impl Secret {
     }
 
     /// A number for each number of 32 bits; every step can be undone.
-    #[inline]
+    #[inline(always)]
     fn scramble(&self, word: u32) -> u32 {
         let mixed = (word ^ self.first as u32).wrapping_mul(self.second as u32 | 1);
         let mixed = (mixed ^ mixed >> 16 ^ (self.first >> 32) as u32).wrapping_mul(ODD as u32);
@@ -107,7 +107,7 @@ pub(crate) fn small_unit(upper: u32) -> u64 {
 }
 
 /// The lower half of a small unit's hash, given the upper.
-#[inline]
+#[inline(always)]
 fn echo(upper: u32) -> u32 {
     (u64::from(upper).wrapping_mul(ODD) >> 32) as u32
 }

@@ -79,6 +79,7 @@ mod tally;
 mod totals;
 mod waiting;
 mod wide;
+mod widest;
 mod words;
 
 pub use both::Both;

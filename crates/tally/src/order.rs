@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use crate::widest::widest;
+
 /// So many numbers are put in order at most.
 pub(crate) const FEW: usize = 1 << PLACE;
 
@@ -16,18 +18,13 @@ pub(crate) fn order(numbers: &mut Vec<u64>, ends: impl Iterator<Item = u32>, ord
     let count = numbers.len();
     numbers.resize(count + FEW, 0);
     order.resize(count + FEW, 0);
-    let once = Once;
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let _consumed = once;
-            let mut start = 0;
-            for end in ends {
-                order_some(numbers, start..end as usize, order);
-                start = end as usize;
-            }
-        },
-    );
+    widest!({
+        let mut start = 0;
+        for end in ends {
+            order_some(numbers, start..end as usize, order);
+            start = end as usize;
+        }
+    });
     numbers.truncate(count);
     order.truncate(count);
 }
@@ -69,9 +66,6 @@ fn order_few<const MOST: usize>(numbers: &[u64], places: Range<usize>, order: &m
         order[smaller as usize % MOST] = (places.start + place) as u32;
     }
 }
-
-/// What a closure takes with it that is to be called once only: then it is compiled as a part of its caller, for the widest registers there are.
-struct Once;
 
 #[cfg(test)]
 mod tests {

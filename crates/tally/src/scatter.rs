@@ -15,6 +15,7 @@ use crate::settle::Settlers;
 use crate::shared::{Hashes, Shared};
 use crate::sources::Reader;
 use crate::waiting::Waits;
+use crate::widest::widest;
 
 /// Blocks of slim and of full rows.
 pub(crate) struct Scatter {
@@ -198,8 +199,15 @@ impl Batch {
         match kind(units.data_type()) {
             Some(Kind::Word(native)) => {
                 words_into(units, native, &mut self.units);
-                self.short = self.units.iter().fold(0, |all, word| all | word) >> 32 == 0;
-                self.units.iter_mut().for_each(|unit| *unit = shared.secret.unit(*unit));
+                let (units, secret) = (&mut self.units, shared.secret);
+                self.short = widest!({
+                    let mut all = 0;
+                    for unit in units.iter_mut() {
+                        all |= *unit;
+                        *unit = secret.unit(*unit);
+                    }
+                    all >> 32 == 0
+                });
             }
             Some(Kind::Nothing) => {
                 self.units.clear();

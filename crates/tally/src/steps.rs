@@ -14,6 +14,7 @@ use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, i256};
 use crate::column::{Kind, floats, integers, kind, nulls, plain, plain_type, there};
 use crate::error::TallyError;
 use crate::spec::{Bounds, Step};
+use crate::widest::widest;
 
 /// The steps of a value that is not there; no bounds reach so far.
 pub(crate) const ABSENT: i64 = i64::MIN;
@@ -54,10 +55,13 @@ pub(crate) fn steps_into(
         (Some(Kind::Nothing), ..) => steps.resize(first + array.len(), ABSENT),
         (Some(Kind::Word(native)), _, Step::Binary(exponent)) => {
             let scale = power_of_two(-exponent);
-            floats(&data, native, steps, |value| float_steps(value, scale, bounds));
+            match Near::new(bounds) {
+                Some(near) => widest!(floats(&data, native, steps, |value| near.steps(value, scale))),
+                None => floats(&data, native, steps, |value| float_steps(value, scale, bounds)),
+            }
         }
         (Some(Kind::Word(native)), ..) => {
-            integers(&array, &data, native, steps, |value| value.clamp(bounds.low, bounds.high));
+            widest!(integers(&array, &data, native, steps, |value| value.clamp(bounds.low, bounds.high)));
         }
         (_, DataType::Decimal128(..), _) => {
             let [low, high] = [i128::from(bounds.low), i128::from(bounds.high)];
@@ -97,16 +101,15 @@ fn strike_nulls(array: &ArrayRef, steps: &mut [i64]) {
 }
 
 fn strike(valid: &NullBuffer, steps: &mut [i64]) {
-    for (steps, bits) in steps.chunks_mut(64).zip(valid.inner().bit_chunks().iter_padded()) {
-        if bits != u64::MAX {
+    widest!({
+        for (steps, bits) in steps.chunks_mut(64).zip(valid.inner().bit_chunks().iter_padded()) {
             for (at, steps) in steps.iter_mut().enumerate() {
                 *steps = if bits >> at & 1 == 1 { *steps } else { ABSENT };
             }
         }
-    }
+    });
 }
 
-#[inline]
 fn float_steps(value: f64, scale: f64, bounds: Bounds) -> i64 {
     if value.is_nan() {
         return ABSENT;
@@ -116,6 +119,39 @@ fn float_steps(value: f64, scale: f64, bounds: Bounds) -> i64 {
     let rest = scaled - whole as f64;
     let rounded = whole + i64::from(rest >= 0.5) - i64::from(rest < -0.5);
     rounded.clamp(bounds.low, bounds.high)
+}
+
+/// Bounds that are no further than 2⁵¹ from 0, for which many values can be counted at once.
+///
+/// **Exactness.** Forcing into whole bounds first and rounding then is the same as the other way round. For |x| ≤ 2⁵¹ the sum x + 3 · 2⁵¹ lies between 2⁵² and 2⁵³, where doubles are the
+/// whole numbers: it is x rounded to one of its neighbours, the last bits of the sum count it, and x minus the neighbour is exact.
+#[derive(Clone, Copy)]
+struct Near {
+    low: f64,
+    high: f64,
+}
+
+impl Near {
+    /// 3 · 2⁵¹.
+    const AWAY: f64 = 6_755_399_441_055_744.0;
+
+    fn new(bounds: Bounds) -> Option<Self> {
+        let near = |bound: i64| bound.unsigned_abs() <= 1 << 51;
+        (near(bounds.low) && near(bounds.high))
+            .then_some(Self { low: bounds.low as f64, high: bounds.high as f64 })
+    }
+
+    #[inline(always)]
+    fn steps(self, value: f64, scale: f64) -> i64 {
+        let scaled = value * scale;
+        let scaled = if scaled < self.low { self.low } else { scaled };
+        let scaled = if scaled > self.high { self.high } else { scaled };
+        let neighbour = (scaled + Self::AWAY) - Self::AWAY;
+        let rest = scaled - neighbour; // between −½ and ½
+        let rounded = neighbour + if rest == 0.5 { 1.0 } else { 0.0 };
+        let steps = ((rounded + Self::AWAY).to_bits() as i64).wrapping_sub(Self::AWAY.to_bits() as i64);
+        if value.is_nan() { ABSENT } else { steps }
+    }
 }
 
 /// 2^exponent for −1022 ≤ exponent ≤ 1023.
@@ -172,9 +208,16 @@ mod tests {
     }
 
     #[test]
+    fn only_bounds_beyond_two_to_the_51_are_far() {
+        let near = |low, high| Near::new(Bounds { low, high }).is_some();
+        assert!(near(-(1 << 51), 1 << 51) && !near(-(1 << 51) - 1, 0) && !near(0, (1 << 51) + 1));
+    }
+
+    #[test]
     fn halves_go_up() {
         let halves = Float64Array::from(vec![0.5, 1.5, -0.5, -1.5, 0.49999999999999994, -0.0]);
-        assert_eq!(steps(halves, Step::Binary(0), WIDE), [1, 2, 0, -1, 0, 0]);
+        assert_eq!(steps(halves.clone(), Step::Binary(0), WIDE), [1, 2, 0, -1, 0, 0]);
+        assert_eq!(steps(halves, Step::Binary(0), Bounds { low: -9, high: 9 }), [1, 2, 0, -1, 0, 0]);
         let quarters = Float64Array::from(vec![0.125, -0.125, 0.25]);
         assert_eq!(steps(quarters, Step::Binary(-2), WIDE), [1, 0, 1]);
     }
@@ -209,6 +252,21 @@ mod tests {
             let value = mantissa as f64 * power_of_two(-places);
             let exact = (i128::from(mantissa) * 2 + (1 << places)) >> (places + 1); // ⌊m / 2^p + ½⌋
             prop_assert_eq!(i128::from(float_steps(value, 1.0, WIDE)), exact);
+        }
+
+        #[test]
+        fn near_bounds_give_the_same(
+            mantissa in -(1i64 << 53)..1 << 53, places in prop_oneof![-20i32..70, 1i32..3],
+            odd in prop::sample::select(vec![None, Some(f64::NAN), Some(-f64::NAN), Some(f64::INFINITY), Some(f64::NEG_INFINITY), Some(-0.0)]),
+            ends in prop::array::uniform2(prop_oneof![-9i64..9, Just(1 << 51), Just(-(1 << 51)), -(1i64 << 51)..1 << 51]),
+        ) {
+            let bounds = Bounds { low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) };
+            let near = Near::new(bounds).unwrap();
+            let value = odd.unwrap_or(mantissa as f64 * power_of_two(-places));
+            let neighbours = [value, value.next_up(), value.next_down(), bounds.low as f64 + 0.5, bounds.high as f64 - 0.5];
+            for value in neighbours {
+                prop_assert_eq!(near.steps(value, 1.0), float_steps(value, 1.0, bounds));
+            }
         }
 
         #[test]
