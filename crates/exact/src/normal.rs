@@ -23,7 +23,6 @@
 
 use std::sync::OnceLock;
 
-use dashu_base::BitTest;
 use dashu_int::{IBig, UBig};
 
 use crate::{Enclosure, Rational, exp_neg};
@@ -208,8 +207,8 @@ fn mills_difference(a: &Rational, b: &Rational, bits: usize) -> Enclosure {
 /// ```
 ///
 /// **Method.** Newton's iteration on ln δ against ln μ, where dδ/dμ = φ(a), kept
-/// inside a bracket; then σ is stepped up until the *upper* bound of δ(ε) is
-/// at most δ.
+/// inside a bracket, in doubles; a few more steps on δ itself, with all its digits; then σ is
+/// stepped up until the *upper* bound of δ(ε) is at most δ. Only this last part has to be right.
 pub fn gaussian_sigma(epsilon: &Rational, delta: &Rational) -> f64 {
     let target = ln(delta);
     // μ = δ/e² is too little, since δ(ε) ≤ δ(0) ≤ μ/√(2π); at √(2ε) + 12, a is below
@@ -217,7 +216,7 @@ pub fn gaussian_sigma(epsilon: &Rational, delta: &Rational) -> f64 {
     let (mut low, mut high) = (target - 2.0, ((2.0 * epsilon.to_f64()).sqrt() + 12.0).ln());
     let mut guess = first_guess(epsilon.to_f64(), target).clamp(low, high);
     for _ in 0..200 {
-        let (value, slope) = log_profile(epsilon, guess);
+        let (value, slope) = log_profile_about(epsilon.to_f64(), guess);
         if value > target {
             high = high.min(guess);
         } else {
@@ -231,7 +230,16 @@ pub fn gaussian_sigma(epsilon: &Rational, delta: &Rational) -> f64 {
             break;
         }
     }
-    let mu = refine(epsilon, delta, refine(epsilon, delta, guess.exp()));
+    let mut mu = guess.exp();
+    for _ in 0..20 {
+        let next = refine(epsilon, delta, mu);
+        let step = (next / mu - 1.0).abs();
+        mu = next;
+        // The next step would be about the square of this one.
+        if step < 1e-8 {
+            break;
+        }
+    }
     certify(epsilon, delta, 1.0 / mu)
 }
 
@@ -240,9 +248,14 @@ fn refine(epsilon: &Rational, delta: &Rational, mu: f64) -> f64 {
     let Ok(exact) = Rational::try_from(mu) else { return mu };
     let profile = gaussian_delta(epsilon, &exact);
     let value = Rational::dyadic(profile.lower().clone(), -(profile.bits() as i64));
+    if value.is_zero() {
+        return mu;
+    }
     let excess = (&(&value - delta) / delta).to_f64();
-    let (_, slope) = log_profile(epsilon, mu.ln());
-    mu * (1.0 - excess / slope)
+    let a = epsilon.to_f64() / mu - mu / 2.0;
+    let slope = (log_density(a) + mu.ln() - ln(&value)).exp();
+    let next = mu * (1.0 - excess / slope);
+    if next.is_normal() && next > 0.0 { next } else { mu }
 }
 
 /// The first σ at or above `sigma` whose certified δ(ε) is at most `delta`.
@@ -261,17 +274,36 @@ fn certify(epsilon: &Rational, delta: &Rational, sigma: f64) -> f64 {
     sigma
 }
 
-/// ln δ(ε) and its derivative by ln μ, in plain doubles.
-fn log_profile(epsilon: &Rational, log_mu: f64) -> (f64, f64) {
+/// About ln δ(ε), and its derivative by ln μ, in plain doubles.
+fn log_profile_about(epsilon: f64, log_mu: f64) -> (f64, f64) {
     let mu = log_mu.exp();
-    let (a, b) = (epsilon.to_f64() / mu - mu / 2.0, epsilon.to_f64() / mu + mu / 2.0);
+    let (a, b) = (epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0);
     if a > 50.0 {
         return (-a * a / 2.0, a * b); // far below any δ a double can hold
     }
-    let Ok(exact) = Rational::try_from(mu) else { return (f64::INFINITY, 1.0) };
-    let value = ln_dyadic(&gaussian_delta(epsilon, &exact));
-    let log_density = -a * a / 2.0 - 0.918_938_533_204_672_7;
-    (value, (log_density + log_mu - value).exp())
+    let difference = match mu < 1e-4 {
+        // M′(x) = x·M(x) − 1 in the middle: the difference itself would have few digits.
+        true => mu * (1.0 - epsilon / mu * mills_about(epsilon / mu)),
+        false => mills_about(a) - mills_about(b),
+    };
+    let value = log_density(a) + difference.ln();
+    (value, (log_density(a) + log_mu - value).exp())
+}
+
+/// ln φ(x).
+fn log_density(x: f64) -> f64 {
+    -x * x / 2.0 - 0.918_938_533_204_672_7
+}
+
+/// About Mills' ratio.
+fn mills_about(x: f64) -> f64 {
+    if x < 10.0 {
+        return (std::f64::consts::PI / 2.0).sqrt()
+            * (x * x / 2.0).exp()
+            * libm::erfc(x / std::f64::consts::SQRT_2);
+    }
+    let rest = (1..=30).rev().fold(0.0, |rest, n| f64::from(n) / (x + rest));
+    1.0 / (x + rest)
 }
 
 /// A starting point within a factor of a few: δ ≈ μ/√(2π) when ε is small
@@ -288,14 +320,6 @@ fn ln(value: &Rational) -> f64 {
     let shift = value.floor_log2();
     let scaled = value * &Rational::power_of_two(-shift);
     scaled.to_f64().ln() + shift as f64 * std::f64::consts::LN_2
-}
-
-fn ln_dyadic(value: &Enclosure) -> f64 {
-    let length = value.lower().bit_len() as i64;
-    if length == 0 {
-        return f64::NEG_INFINITY;
-    }
-    ln(&Rational::dyadic(value.lower().clone(), -(value.bits() as i64)))
 }
 
 #[cfg(test)]
@@ -348,6 +372,14 @@ mod tests {
                 assert!(value(m.upper(), bits) >= &truth - &slack, "M({x}) at {bits}");
                 assert!(m.width_in_ulps() <= 16, "M({x}) at {bits}: {}", m.width_in_ulps());
             }
+        }
+    }
+
+    #[test]
+    fn mills_ratio_in_doubles_is_about_right() {
+        for row in reference("mills") {
+            let (x, truth) = (q(&row[0]).to_f64(), q(&row[1]).to_f64());
+            assert!((mills_about(x) / truth - 1.0).abs() < 1e-12, "M({x})");
         }
     }
 

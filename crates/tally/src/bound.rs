@@ -3,15 +3,16 @@
 //! **Guarantee.** Each function's value lies in the range its [`Measure`](crate::Measure) names, for every input; with nothing there it is 0.
 
 use crate::spec::Bounds;
+use crate::wide::Number;
 
 /// Rows, up to `most`.
-pub(crate) fn count(rows: i128, most: u64) -> i128 {
-    rows.min(i128::from(most))
+pub(crate) fn count(rows: impl Number, most: u64) -> i128 {
+    rows.within(i128::MIN, i128::from(most))
 }
 
 /// A sum, within bounds that hold 0.
-pub(crate) fn sum(total: i128, bounds: Bounds) -> i128 {
-    total.clamp(i128::from(bounds.low), i128::from(bounds.high))
+pub(crate) fn sum(total: impl Number, bounds: Bounds) -> i128 {
+    total.within(i128::from(bounds.low), i128::from(bounds.high))
 }
 
 /// The sum of distances from `centre` over `rows` rows, counted as at most `most` rows.

@@ -14,7 +14,7 @@ use crate::steps::ABSENT;
 /// What every row has: its unit, its group, its first short source.
 pub(crate) trait Head: Copy + Default {
     /// A row of the unit with this hash.
-    fn new(hash: u64, group: u32, value: u32, packing: &Packing) -> Self;
+    fn new(hash: u64, group: u32, value: u32, shares: Shares) -> Self;
 
     /// The same row, if its unit goes by a number.
     fn numbered(self, number: u32) -> Self;
@@ -38,9 +38,9 @@ pub(crate) trait Head: Copy + Default {
     /// The upper half of the hash of a unit that is named by it.
     fn upper(name: u64, shelf: usize) -> u32;
 
-    fn group(self, packing: &Packing) -> u32;
+    fn group(self, shares: Shares) -> u32;
 
-    fn value(self, packing: &Packing) -> u32;
+    fn value(self, shares: Shares) -> u32;
 }
 
 /// A head for every row.
@@ -53,7 +53,7 @@ pub(crate) struct Full {
 
 impl Head for Full {
     #[inline]
-    fn new(hash: u64, group: u32, value: u32, _: &Packing) -> Self {
+    fn new(hash: u64, group: u32, value: u32, _: Shares) -> Self {
         Self { unit: hash, group, value }
     }
 
@@ -84,12 +84,12 @@ impl Head for Full {
     }
 
     #[inline(always)]
-    fn group(self, _: &Packing) -> u32 {
+    fn group(self, _: Shares) -> u32 {
         self.group
     }
 
     #[inline(always)]
-    fn value(self, _: &Packing) -> u32 {
+    fn value(self, _: Shares) -> u32 {
         self.value
     }
 }
@@ -109,8 +109,8 @@ pub(crate) const SHORT_NAMES: usize = 1 << SHORT_NAME;
 
 impl Head for Slim {
     #[inline]
-    fn new(hash: u64, group: u32, value: u32, packing: &Packing) -> Self {
-        Self(hash << BITS >> REST << REST | u64::from(group) << packing.value_bits | u64::from(value))
+    fn new(hash: u64, group: u32, value: u32, shares: Shares) -> Self {
+        Self(hash << BITS >> REST << REST | u64::from(group) << shares.value_bits | u64::from(value))
     }
 
     fn numbered(self, number: u32) -> Self {
@@ -143,13 +143,13 @@ impl Head for Slim {
     }
 
     #[inline(always)]
-    fn group(self, packing: &Packing) -> u32 {
-        (self.0 << SHORT_NAME >> SHORT_NAME >> packing.value_bits) as u32
+    fn group(self, shares: Shares) -> u32 {
+        (self.0 << SHORT_NAME >> SHORT_NAME >> shares.value_bits) as u32
     }
 
     #[inline(always)]
-    fn value(self, packing: &Packing) -> u32 {
-        self.0 as u32 & packing.nothing
+    fn value(self, shares: Shares) -> u32 {
+        self.0 as u32 & shares.nothing
     }
 }
 
@@ -170,12 +170,30 @@ pub(crate) struct Packing {
     pub(crate) places: Vec<Place>,
     /// How many words the tail of a row has.
     pub(crate) tail: usize,
-    /// How many bits the value in the head needs.
+    pub(crate) shares: Shares,
+    /// The lower bound of the values in heads.
+    pub(crate) low: i64,
+}
+
+/// How group and value share what the unit leaves of a head.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shares {
+    /// How many bits the value needs.
     value_bits: u32,
     /// What stands for a value that is not there: so many ones.
     nothing: u32,
-    /// The lower bound of the values in heads.
-    pub(crate) low: i64,
+}
+
+impl Shares {
+    fn new(value_bits: u32) -> Self {
+        Self { value_bits, nothing: ((1u64 << value_bits) - 1) as u32 }
+    }
+
+    /// What a row with this value in its head adds to the sums over heads.
+    #[inline(always)]
+    pub(crate) fn sums(self, value: u32) -> Sums {
+        Sums::of_row((value != self.nothing).then_some(value))
+    }
 }
 
 /// What stands for a short source in the tail that is not there.
@@ -189,7 +207,7 @@ impl Packing {
             let at = packing.tail;
             let place = match range_if_short(source) {
                 Some((low, furthest)) if std::mem::take(&mut head) => {
-                    packing.value_bits = (u64::from(furthest) + 2).next_power_of_two().ilog2();
+                    packing.shares = Shares::new((u64::from(furthest) + 2).next_power_of_two().ilog2());
                     packing.low = low;
                     Place::Head { low }
                 }
@@ -203,19 +221,12 @@ impl Packing {
             };
             packing.places.push(place);
         }
-        packing.nothing = ((1u64 << packing.value_bits) - 1) as u32;
         packing
     }
 
     /// Whether all groups up to this one have a place in slim heads.
     pub(crate) fn is_slim(&self, group: u32) -> bool {
-        u64::from(group) >> (REST - self.value_bits) == 0
-    }
-
-    /// What a row with this value in its head adds to the sums over heads.
-    #[inline(always)]
-    pub(crate) fn sums(&self, value: u32) -> Sums {
-        Sums::of_row((value != self.nothing).then_some(value))
+        u64::from(group) >> (REST - self.shares.value_bits) == 0
     }
 
     /// The values that travel in the heads of these rows.
@@ -227,7 +238,7 @@ impl Packing {
             _ => None,
         }) {
             Some((low, source)) => {
-                values.extend(source.iter().map(|&value| short(value, low, self.nothing)));
+                values.extend(source.iter().map(|&value| short(value, low, self.shares.nothing)));
             }
             None => values.resize(rows, 0),
         }
@@ -290,8 +301,8 @@ impl<H: Head> Rows<H> {
     pub(crate) fn widen(self, names: Names, packing: &Packing) -> Rows<Full> {
         let full = |head: &H| Full {
             unit: head.unit(names),
-            group: head.group(packing),
-            value: head.value(packing),
+            group: head.group(packing.shares),
+            value: head.value(packing.shares),
         };
         Rows { heads: self.heads.iter().map(full).collect(), tails: self.tails }
     }
@@ -321,7 +332,7 @@ impl<H: Head> Rows<H> {
     #[inline]
     pub(crate) fn value(&self, row: usize, place: Place, packing: &Packing) -> i64 {
         match place {
-            Place::Head { low } => long(self.heads[row].value(packing), low, packing.nothing),
+            Place::Head { low } => long(self.heads[row].value(packing.shares), low, packing.shares.nothing),
             Place::Short { at, low } => long(self.tails[row * packing.tail + at], low, NOTHING),
             Place::Long { at } => {
                 let words = &self.tails[row * packing.tail + at..][..2];
@@ -384,7 +395,7 @@ mod tests {
         packing.values_into(sources, hashes.len(), &mut values);
         let mut rows = Rows::with_capacity(2, packing);
         for row in 0..hashes.len() {
-            rows.heads.push(H::new(hashes[row], groups[row], values[row], packing));
+            rows.heads.push(H::new(hashes[row], groups[row], values[row], packing.shares));
             rows.push_tail(row, sources, packing);
         }
         rows
@@ -405,7 +416,7 @@ mod tests {
         for at in 0..2 * hashes.len() {
             let row = hashes.len() - 1 - at % hashes.len();
             let head = turned.heads[at];
-            assert_eq!((head.unit(names), head.group(&packing)), (hashes[row], groups[row]));
+            assert_eq!((head.unit(names), head.group(packing.shares)), (hashes[row], groups[row]));
             for (place, values) in packing.places.iter().zip(values) {
                 assert_eq!(turned.value(at, *place, &packing), values[row], "{place:?} of row {row}");
                 assert_eq!(full.value(at, *place, &packing), values[row], "{place:?} of row {row}, widened");
@@ -451,7 +462,10 @@ mod tests {
             let sources = [steps(7, 7 + furthest)];
             let packing = Packing::new(&sources);
             let last = u32::try_from((1u64 << bits) - 1).unwrap();
-            assert_eq!((packing.value_bits, packing.nothing), (40 - bits, (1u64 << (40 - bits)) as u32 - 1));
+            assert_eq!(
+                (packing.shares.value_bits, packing.shares.nothing),
+                (40 - bits, (1u64 << (40 - bits)) as u32 - 1)
+            );
             assert!(packing.is_slim(last) && (last == u32::MAX || !packing.is_slim(last + 1)));
             let small = [0x5A00_0000, 0x5AFF_FFFF, 0x5A12_3456].map(crate::hash::small_unit);
             assert_read::<Slim>(&small, &[last, 0, last], &sources, &[vec![7 + furthest, ABSENT, 7]]);
@@ -471,11 +485,14 @@ mod tests {
         let names = Names::Numbers(&[]);
         let hash = Secret::new([1, 2]).bytes(b"somebody");
         let last = SHORT_NAMES as u32 - 1;
-        let slim = Slim::new(hash, 300, 77, &packing).numbered(last);
-        assert_eq!((slim.unit(names), slim.group(&packing), slim.value(&packing)), (last.into(), 300, 77));
-        let full = Full::new(hash, 300, 77, &packing).numbered(u32::MAX);
+        let slim = Slim::new(hash, 300, 77, packing.shares).numbered(last);
         assert_eq!(
-            (full.unit(names), full.group(&packing), full.value(&packing)),
+            (slim.unit(names), slim.group(packing.shares), slim.value(packing.shares)),
+            (last.into(), 300, 77)
+        );
+        let full = Full::new(hash, 300, 77, packing.shares).numbered(u32::MAX);
+        assert_eq!(
+            (full.unit(names), full.group(packing.shares), full.value(packing.shares)),
             (u32::MAX.into(), 300, 77)
         );
     }

@@ -113,10 +113,10 @@ impl RowSums {
 /// A measure of one group, every row of which counts for itself.
 fn number_of(recipe: &Recipe, lane: impl Fn(usize) -> i128) -> i128 {
     match *recipe {
-        Recipe::Count { lane: rows, most } => lane(rows) * bound::count(1, most),
+        Recipe::Count { lane: rows, most } => lane(rows) * bound::count(1i64, most),
         Recipe::Sum { lane: sum, .. } => lane(sum),
         Recipe::Deviation { sum, there, centre, most } => {
-            (lane(sum) - lane(there) * i128::from(centre)) * bound::count(1, most)
+            (lane(sum) - lane(there) * i128::from(centre)) * bound::count(1i64, most)
         }
         Recipe::Distinct { .. } | Recipe::Matched { .. } | Recipe::Histogram { .. } => 0,
     }

@@ -136,7 +136,7 @@ impl<H: Waits> Blocks<H> {
                 self.make_room(shelf, shared, desk)?;
             }
             let block = &mut self.rows[shelf];
-            block.heads.push(H::new(unit, group, value, packing));
+            block.heads.push(H::new(unit, group, value, packing.shares));
             if !PLAIN {
                 block.push_tail(row, &reader.sources, packing);
                 if batch.strings.len() > 0 {

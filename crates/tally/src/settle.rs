@@ -198,7 +198,7 @@ impl<H: Head, N: Number> Settler<H, N> {
         names: Names,
         context: &Context,
     ) -> Result<(), TallyError> {
-        let packing = &context.layout.packing;
+        let shares = context.layout.packing.shares;
         let heads = &self.rows.heads[rows.clone()];
         let earlier: Vec<Item> = (self.earlier_units.iter().enumerate())
             .map(|(entry, &unit)| {
@@ -210,12 +210,12 @@ impl<H: Head, N: Number> Settler<H, N> {
         self.keys.clear();
         match names {
             Names::Hashes { shelf } => self.keys.extend(heads.iter().map(|head| {
-                let group = context.group_hashes[head.group(packing) as usize];
+                let group = context.group_hashes[head.group(shares) as usize];
                 let rank = rank_of_halves(H::upper(head.name(), shelf), (group >> 32) as u32);
                 key(place.rest(head.name()), rank)
             })),
             Names::Numbers(units) => self.keys.extend(heads.iter().map(|head| {
-                let rank = context.rank(units[head.name() as usize], head.group(packing));
+                let rank = context.rank(units[head.name() as usize], head.group(shares));
                 key(place.rest(head.name()), rank)
             })),
         }
@@ -225,12 +225,10 @@ impl<H: Head, N: Number> Settler<H, N> {
             true => order(&mut self.keys, ends, &mut self.order),
             false => order_with(&earlier, &self.keys, buckets.zip(ends), place, &mut self.order),
         }
-        let item = |at: usize| match heads.get(at) {
-            Some(head) => Item {
-                unit: head.name(),
-                group: head.group(packing),
-                sums: packing.sums(head.value(packing)),
-            },
+        let item = move |at: usize| match heads.get(at) {
+            Some(head) => {
+                Item { unit: head.name(), group: head.group(shares), sums: shares.sums(head.value(shares)) }
+            }
             None => earlier[at - heads.len()],
         };
         let by_parts = context.layout.by_parts || !N::NARROW;

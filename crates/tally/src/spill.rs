@@ -92,7 +92,7 @@ mod tests {
             packing.values_into(&sources, 4, &mut values);
             let mut block: Rows<Full> = Rows::default();
             for row in [0, 1, 2, 3, 2] {
-                block.heads.push(Full::new(units[row], groups[row], values[row], &packing));
+                block.heads.push(Full::new(units[row], groups[row], values[row], packing.shares));
                 block.push_tail(row, &sources, &packing);
             }
             let mut spill = Spill::default();

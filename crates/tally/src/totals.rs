@@ -47,10 +47,10 @@ impl Totals {
         for (part, recipe) in self.parts.iter_mut().zip(&context.layout.recipes) {
             match (part, *recipe) {
                 (Part::Number(total), Recipe::Count { lane, most }) => {
-                    add_each(total, groups, |entry| bound::count(lanes[lane][entry].into(), most));
+                    add_each(total, groups, |entry| bound::count(lanes[lane][entry], most));
                 }
                 (Part::Number(total), Recipe::Sum { lane, unit }) => {
-                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry].into(), unit));
+                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry], unit));
                 }
                 (Part::Number(total), Recipe::Deviation { sum, there, centre, most }) => {
                     let [sum, there] = [&lanes[sum], &lanes[there]];

@@ -11,6 +11,9 @@ pub(crate) trait Number: Copy + Default + Into<i128> {
     /// Adds another sum; the caller knows that it [`fits`].
     fn merge(&mut self, other: Self);
 
+    /// Forced between two numbers.
+    fn within(self, low: i128, high: i128) -> i128;
+
     /// The same number; the caller knows that it [`fits`].
     fn of(wide: i128) -> Self;
 }
@@ -31,6 +34,12 @@ impl Number for i64 {
     }
 
     #[inline]
+    fn within(self, low: i128, high: i128) -> i128 {
+        let narrow = |bound: i128| bound.clamp(Self::MIN.into(), Self::MAX.into()) as Self;
+        i128::from(self.clamp(narrow(low), narrow(high)))
+    }
+
+    #[inline]
     fn of(wide: i128) -> Self {
         debug_assert!(Self::try_from(wide).is_ok());
         wide as Self
@@ -48,6 +57,11 @@ impl Number for i128 {
     #[inline]
     fn merge(&mut self, other: Self) {
         *self += other;
+    }
+
+    #[inline]
+    fn within(self, low: i128, high: i128) -> i128 {
+        self.clamp(low, high)
     }
 
     #[inline]

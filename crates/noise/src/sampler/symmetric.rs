@@ -1,7 +1,7 @@
 //! [`Symmetric`]: laws with weights e^(−c·|m|) or e^(−c·m²), cut off or not.
 
 use dashu_int::IBig;
-use demur_exact::{Enclosure, Rational, exp_neg};
+use demur_exact::{Enclosure, Rational, exp_neg, pi};
 
 use crate::sampler::table::{Fraction, Law};
 
@@ -84,6 +84,27 @@ impl Symmetric {
 
     /// The sum of all weights.
     fn total(&self, bits: usize) -> Enclosure {
+        self.total_of_wide_bell(bits).unwrap_or_else(|| self.total_by_adding(bits))
+    }
+
+    /// The sum of all weights of a bell that is wide for so many digits.
+    ///
+    /// **Why.** With c the rate, Poisson's sum is Σₖ e^(−ck²) = √(π/c) · Σₙ e^(−π²n²/c) over all whole numbers. What n ≠ 0 adds to √(π/c) is less than
+    /// √(π/c) · 4e^(−9/c), and with x = 9/c ≥ 2 · (bits + 2) that is at most 4x · e^(−x) < 3e^(−x/2) < 2^(−bits).
+    fn total_of_wide_bell(&self, bits: usize) -> Option<Enclosure> {
+        let wide = &self.rate * &Rational::from(2 * (bits as u64 + 2)) <= Rational::from(9u32);
+        if self.shape != Shape::Bell || self.limit.is_some() || !wide {
+            return None;
+        }
+        // Digits enough for a root as great as √(π/c) to have `bits` places.
+        let work = bits + 8 + self.rate.recip().floor_log2().max(0) as usize;
+        let root = pi(work).mul(&Enclosure::of(&self.rate.recip(), work)).sqrt();
+        let tiny = IBig::ONE << (work - bits);
+        let line = Enclosure::new(root.lower().clone(), root.upper() + tiny, work).with_bits(bits);
+        Some(if self.signed { line } else { line.add(&Enclosure::integer(1, bits)).halve(1) })
+    }
+
+    fn total_by_adding(&self, bits: usize) -> Enclosure {
         let one = Enclosure::integer(1, bits);
         let mut side = Enclosure::integer(0, bits);
         let mut previous = one.clone();
@@ -153,6 +174,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn wide_bells_have_the_same_total_without_adding() {
+        for (rate, bits) in
+            [("1/100", 192), ("9/400", 198), ("1/4000", 64), ("3/123456", 240), ("1/70000", 500)]
+        {
+            for signed in [true, false] {
+                let rate = rate.parse().unwrap();
+                let bell = Symmetric { rate, shape: Shape::Bell, signed, limit: None };
+                let (quick, slow) = (bell.total_of_wide_bell(bits).unwrap(), bell.total_by_adding(bits + 64));
+                let slow = slow.with_bits(bits);
+                assert!(quick.lower() <= slow.upper() && slow.lower() <= quick.upper(), "{bell:?}");
+                assert!(quick.width_in_ulps() <= 4 && slow.width_in_ulps() <= 4, "{bell:?}: {quick:?}");
+            }
+        }
+        let narrow =
+            Symmetric { rate: "9/400".parse().unwrap(), shape: Shape::Bell, signed: true, limit: None };
+        assert!(narrow.total_of_wide_bell(199).is_none());
+        let cut = Symmetric { limit: Some(9), ..narrow };
+        assert!(cut.total_of_wide_bell(64).is_none());
     }
 
     #[test]
