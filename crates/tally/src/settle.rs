@@ -29,7 +29,7 @@ use crate::wide::{Number, fits};
 const ROWS: usize = 4;
 
 /// So many buckets are in hand at a time.
-const BUCKETS: usize = 1 << 6;
+const BUCKETS: usize = 1 << 7;
 
 /// Where units are among buckets.
 #[derive(Clone, Copy)]
