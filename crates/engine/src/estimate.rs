@@ -2,6 +2,8 @@
 //!
 //! Nothing here has seen a true number; intervals follow from the law of the noise.
 
+use std::sync::OnceLock;
+
 use demur_exact::Rational;
 use demur_plan::{Recipe, step_size};
 
@@ -9,7 +11,7 @@ use crate::EngineError;
 use crate::interval::{Interval, Ratio, Spread, reach};
 use crate::moments::Moments;
 use crate::noise::Noise;
-use crate::quantile::{Quantile, Tree};
+use crate::quantile::{Fit, Quantile, Tree};
 
 /// The chance that the truth lies outside of an interval.
 pub(crate) const OUTSIDE: f64 = 0.05;
@@ -42,6 +44,8 @@ pub(crate) struct Noisy<'a> {
     /// Whether numbers were made of several noisy ones: then only their law counts.
     pub(crate) blended: bool,
     pub(crate) tree: Option<&'a Tree>,
+    /// For each group of a tree, what its nodes come to, once somebody has asked: several statistics may be made of it.
+    pub(crate) fits: &'a [OnceLock<Fit>],
 }
 
 /// How a statistic is made, for all groups.
@@ -149,7 +153,15 @@ impl<'a> Estimates<'a> {
 
     fn quantiles(&self, nodes: &Noisy<'_>, at: &[f64], group: usize) -> Result<Estimate, EngineError> {
         let (tree, of_group) = nodes.tree(group)?;
-        let found = tree.quantiles(of_group, nodes.noise, at, self.beta)?;
+        let place = nodes.fits.get(group).ok_or_else(EngineError::after_the_charge)?;
+        let fit = match place.get() {
+            Some(fit) => fit,
+            None => {
+                let fit = tree.fit(of_group)?;
+                place.get_or_init(|| fit)
+            }
+        };
+        let found = tree.quantiles_of(fit, nodes.noise, at, self.beta)?;
         let list: Vec<f64> = found.iter().map(|quantile| quantile.value * self.step).collect();
         let one = match found.as_slice() {
             [only] => Some(self.scaled(only.interval)),

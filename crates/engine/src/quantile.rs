@@ -160,18 +160,34 @@ impl Tree {
         wanted: &[f64],
         beta: f64,
     ) -> Result<Vec<Quantile>, EngineError> {
+        self.quantiles_of(&self.fit(noisy)?, noise, wanted, beta)
+    }
+
+    /// What all quantiles are made of.
+    pub(crate) fn fit(&self, noisy: &[i128]) -> Result<Fit, EngineError> {
         self.check(noisy.len(), self.nodes())?;
+        let sums = running(&self.fitted(noisy));
+        let mut blocks = blocks(&sums);
+        blocks.shrink_to_fit();
+        Ok(Fit { whole: sums.last().copied().unwrap_or(0.0), blocks })
+    }
+
+    /// Quantiles of nodes that have been fitted.
+    pub(crate) fn quantiles_of(
+        &self,
+        fit: &Fit,
+        noise: &Noise,
+        wanted: &[f64],
+        beta: f64,
+    ) -> Result<Vec<Quantile>, EngineError> {
         if wanted.iter().any(|q| !(0.0..=1.0).contains(q)) || !(beta > 0.0 && beta < 1.0) {
             let text = "quantiles lie between 0 and 1, and so does the chance of a larger error";
             return Err(EngineError::new("engine.quantile.range", text));
         }
-        let sums = running(&self.fitted(noisy));
-        let whole = sums.last().copied().unwrap_or(0.0);
-        let blocks = blocks(&sums);
-        let growing = growing(&blocks);
+        let growing = growing(&fit.blocks);
         let reach = Reach::of(noise, beta);
         let quantile = |&q: &f64| {
-            let interval = self.interval(&blocks, whole, q, &reach);
+            let interval = self.interval(&fit.blocks, fit.whole, q, &reach);
             Quantile { value: self.value(&growing, q).clamp(interval.low, interval.high), interval }
         };
         Ok(wanted.iter().map(quantile).collect())
@@ -400,6 +416,13 @@ fn running(cells: &[f64]) -> Vec<f64> {
         sum
     });
     std::iter::once(0.0).chain(sums).collect()
+}
+
+/// The counts that fit the noisy nodes of one group best, as sums from the left that never fall.
+pub(crate) struct Fit {
+    blocks: Vec<Block>,
+    /// The number of all values, as the nodes have it.
+    whole: f64,
 }
 
 /// Neighbouring boundaries with one sum.

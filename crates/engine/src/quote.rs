@@ -269,6 +269,7 @@ impl Quote {
                 law: &self.laws[set][numbers],
                 blended: shown.is_some(),
                 tree: None,
+                fits: &[],
             };
             Some(Input { index, numbers, noise })
         };

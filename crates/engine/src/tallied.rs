@@ -4,7 +4,7 @@
 //! the query is run over them. Nothing after the noise sees a true number.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::{
     ArrayRef, Decimal128Array, Float64Array, Float64Builder, Int64Array, Int64Builder, ListBuilder,
@@ -23,7 +23,7 @@ use crate::estimate::{Estimate, Estimates, Noisy, outside};
 use crate::interval::Interval;
 use crate::postprocess::Postprocess;
 use crate::private::Private;
-use crate::quantile::Tree;
+use crate::quantile::{Fit, Tree};
 use crate::quote::{Quote, Subject};
 use crate::table::Table;
 
@@ -52,6 +52,16 @@ pub(crate) struct Shown {
     pub(crate) groups: Vec<usize>,
     /// For each item its noisy numbers, group by group.
     pub(crate) noisy: Vec<Vec<i128>>,
+    /// For each item a place for what the nodes of each group come to.
+    fits: Vec<Vec<OnceLock<Fit>>>,
+}
+
+impl Shown {
+    pub(crate) fn new(keys: Vec<ArrayRef>, groups: Vec<usize>, noisy: Vec<Vec<i128>>) -> Self {
+        let all = groups.iter().sum();
+        let fits = noisy.iter().map(|_| (0..all).map(|_| OnceLock::new()).collect()).collect();
+        Self { keys, groups, noisy, fits }
+    }
 }
 
 impl Tallied<'_> {
@@ -112,7 +122,7 @@ impl Tallied<'_> {
         for (index, numbers) in noisy.iter_mut().enumerate().filter(|(index, _)| Some(*index) != reused) {
             *numbers = self.noisy(index, &groups, entropy)?;
         }
-        Ok(Shown { keys: self.keys(&groups)?, groups: vec![groups.len()], noisy })
+        Ok(Shown::new(self.keys(&groups)?, vec![groups.len()], noisy))
     }
 
     /// The noisy numbers of a subject for these groups.
@@ -209,7 +219,9 @@ impl Tallied<'_> {
                 let tree = self.quote.trees[item.index].as_ref();
                 let width = tree.map_or(1, Tree::nodes);
                 let numbers = shown.noisy[item.numbers].get(start * width..(start + groups) * width);
-                Ok(Noisy { numbers: numbers.ok_or_else(EngineError::after_the_charge)?, tree, ..item.noise })
+                let numbers = numbers.ok_or_else(EngineError::after_the_charge)?;
+                let fits = &shown.fits[item.numbers][start..start + groups];
+                Ok(Noisy { numbers, tree, fits, ..item.noise })
             });
             let inputs = inputs.collect::<Result<Vec<_>, EngineError>>()?;
             let ratio = self.quote.ratios[width][set][index].as_ref();

@@ -68,7 +68,7 @@ impl Tallied<'_> {
             }
         }
         let groups = shown.iter().map(|level| level.cells).collect();
-        Ok(Shown { keys: self.total_keys(totals, &finest, &shown)?, groups, noisy })
+        Ok(Shown::new(self.total_keys(totals, &finest, &shown)?, groups, noisy))
     }
 
     /// The numbers of a subject at all shown levels, one level after the other.
