@@ -405,7 +405,7 @@ pub(crate) fn not_negative(numbers: &[f64], whole: f64) -> Vec<f64> {
 
 /// The number as a double; small ones at once.
 fn double(number: i128) -> f64 {
-    i64::try_from(number).map_or(number as f64, |small| small as f64)
+    i64::try_from(number).map_or_else(|_| number as f64, |small| small as f64)
 }
 
 /// 0, and the sums from the left.

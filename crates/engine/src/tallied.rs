@@ -157,10 +157,13 @@ impl Tallied<'_> {
 
     /// Adds the noise of an item.
     pub(crate) fn disturb(&self, index: usize, numbers: &mut [i128], entropy: &mut Entropy) {
-        let mut drawn = vec![0; numbers.len()];
-        self.quote.pricing.noises()[index].fill(entropy, &mut drawn);
-        for (number, drawn) in numbers.iter_mut().zip(drawn) {
-            *number = number.saturating_add(drawn);
+        let mut drawn = [0; 256];
+        for numbers in numbers.chunks_mut(drawn.len()) {
+            let drawn = &mut drawn[..numbers.len()];
+            self.quote.pricing.noises()[index].fill(entropy, drawn);
+            for (number, drawn) in numbers.iter_mut().zip(drawn) {
+                *number = number.saturating_add(*drawn);
+            }
         }
     }
 
@@ -242,8 +245,9 @@ fn on_all_cores<T: Send>(
     least: usize,
     f: impl Fn(usize) -> Result<T, EngineError> + Sync,
 ) -> Result<Vec<T>, EngineError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = count.div_ceil(cores).max(least);
+    // Who has little to do does not even ask how many cores there are.
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let share = if count <= least { count } else { count.div_ceil(cores()).max(least) };
     if count <= share {
         return (0..count).map(f).collect();
     }

@@ -53,7 +53,7 @@ impl Default for Options {
             on_wait: Arc::new(|_| {}),
             software: concat!("demur ", env!("CARGO_PKG_VERSION")).to_owned(),
             clock: Timestamp::now,
-            checkpoint_every: 10_000,
+            checkpoint_every: 256,
         }
     }
 }
