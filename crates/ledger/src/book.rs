@@ -119,9 +119,9 @@ impl Book {
         &self.keys
     }
 
-    /// How many entries were written since the last checkpoint.
-    pub(crate) fn since_checkpoint(&self) -> u64 {
-        self.since_checkpoint
+    /// Whether it is time for a checkpoint, after so many entries. It names every budget, so where there are more of them it may take longer.
+    pub(crate) fn is_due(&self, every: u64) -> bool {
+        self.since_checkpoint >= every.max(self.budgets.len() as u64)
     }
 
     /// Seals an event behind the head and applies it; time does not go back.

@@ -86,7 +86,7 @@ impl Writer {
             self.store.abandon()?;
             return Ok(results);
         }
-        if self.book.since_checkpoint() >= self.checkpoint_every {
+        if self.book.is_due(self.checkpoint_every) {
             let checkpoint = Event::Checkpoint(self.book.checkpoint());
             self.write(checkpoint, &mut page)?;
         }

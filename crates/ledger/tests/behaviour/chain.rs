@@ -26,6 +26,7 @@ crate::on_every_store!(
     adopting_keeps_budgets_open_when_nothing_was_lost,
     adopting_needs_a_reason_before_the_anchor_forgets,
     a_book_from_a_checkpoint_equals_the_whole_count,
+    checkpoints_come_no_more_often_than_there_are_budgets,
 );
 
 /// Seven entries, two of them charges with answers.
@@ -240,6 +241,27 @@ fn adopting_needs_a_reason_before_the_anchor_forgets(place: &Place) {
     let refusal = Ledger::adopt(&place.location, "  ", Options::default()).err().unwrap();
     assert_eq!(refusal.code(), "ledger.reason");
     assert_eq!(place.refusal(), "ledger.rollback");
+}
+
+/// A checkpoint names every budget: one after every five entries would be most of a ledger of many budgets.
+fn checkpoints_come_no_more_often_than_there_are_budgets(place: &Place) {
+    let options = Options { checkpoint_every: 5, ..Options::default() };
+    let ledger = Ledger::create(&place.location, options).unwrap();
+    ledger.create_budget(BudgetName::whole("visits"), "visits", "user_id", pure("10"), "").unwrap();
+    for n in 0..29 {
+        let name = BudgetName::part("visits", format!("analyst {n}"));
+        ledger.create_budget(name, "visits", "user_id", pure("1"), "").unwrap();
+    }
+    for n in 0..50 {
+        ledger.charge(request("0.01").id(&format!("{n}"))).unwrap();
+    }
+    let entries = place.entries();
+    let places = entries.iter().enumerate();
+    let places = places.filter(|(_, (_, entry))| matches!(entry.event, Event::Checkpoint(_)));
+    let places: Vec<usize> = places.map(|(place, _)| place).collect();
+    assert!(places.len() >= 2, "{places:?}");
+    assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 30), "{places:?}");
+    assert!(entries.len() - places[places.len() - 1] <= 31, "{places:?} of {}", entries.len());
 }
 
 fn a_book_from_a_checkpoint_equals_the_whole_count(place: &Place) {
