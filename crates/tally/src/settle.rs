@@ -31,6 +31,9 @@ const ROWS: usize = 4;
 /// So many buckets are in hand at a time.
 const BUCKETS: usize = 1 << 7;
 
+/// Places among items are told in 31 bits.
+const MOST: usize = (1 << 31) - 1;
+
 /// Where units are among buckets.
 #[derive(Clone, Copy)]
 struct Place {
@@ -220,6 +223,9 @@ impl<H: Head, N: Number> Settler<H, N> {
             })),
         }
         self.keys.extend(earlier.iter().map(|&item| key(place.rest(item.unit), rank_of(item))));
+        if self.keys.len() > MOST {
+            return Err(TallyError::too_large("rows that wait for their units"));
+        }
         let ends = self.ends[buckets.clone()].iter().map(|end| end - rows.start as u32);
         match earlier.is_empty() {
             true => order(&mut self.keys, ends, &mut self.order),
