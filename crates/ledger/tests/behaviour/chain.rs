@@ -249,7 +249,7 @@ fn checkpoints_come_no_more_often_than_there_are_budgets(place: &Place) {
     let ledger = Ledger::create(&place.location, options).unwrap();
     ledger.create_budget(BudgetName::whole("visits"), "visits", "user_id", pure("10"), "").unwrap();
     for n in 0..29 {
-        let name = BudgetName::part("visits", format!("analyst {n}"));
+        let name = BudgetName::part("visits", &format!("analyst {n}"));
         ledger.create_budget(name, "visits", "user_id", pure("1"), "").unwrap();
     }
     for n in 0..50 {
