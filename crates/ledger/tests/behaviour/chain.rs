@@ -253,7 +253,7 @@ fn checkpoints_come_no_more_often_than_there_are_budgets(place: &Place) {
         ledger.create_budget(name, "visits", "user_id", pure("1"), "").unwrap();
     }
     for n in 0..50 {
-        ledger.charge(request("0.01").id(&format!("{n}"))).unwrap();
+        let _charged = ledger.charge(request("0.01").id(&format!("{n}"))).unwrap();
     }
     let entries = place.entries();
     let places = entries.iter().enumerate();
