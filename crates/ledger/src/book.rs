@@ -119,9 +119,10 @@ impl Book {
         &self.keys
     }
 
-    /// Whether it is time for a checkpoint, after so many entries. It names every budget, so where there are more of them it may take longer.
+    /// Whether it is time for a checkpoint, after so many entries. It names every budget and every key, so where there are more of them it takes longer.
     pub(crate) fn is_due(&self, every: u64) -> bool {
-        self.since_checkpoint >= every.max(self.budgets.len() as u64)
+        let named = self.budgets.len() + self.keys.len();
+        self.since_checkpoint >= every.max(named as u64)
     }
 
     /// Seals an event behind the head and applies it; time does not go back.

@@ -42,7 +42,7 @@ pub struct Options {
     pub software: String,
     /// What the time is. Nothing is decided by it.
     pub clock: fn() -> Timestamp,
-    /// How many entries are written between two checkpoints, about: more, if there are more budgets.
+    /// How many entries are written between two checkpoints, about: more, if there are more budgets and keys.
     pub checkpoint_every: u64,
 }
 

@@ -334,7 +334,7 @@ fn what_lies_before_a_checkpoint_is_verified_too() {
         Ok(())
     };
     Ledger::entries(&bench.location(), 0, &mut { count }).unwrap();
-    assert_eq!(checkpoints, 1);
+    assert!(checkpoints > 0);
     let file = rusqlite::Connection::open(bench.path("")).unwrap();
     let spoilt = file.execute(
         "UPDATE entry SET body = CAST(replace(body, 'first', 'First') AS BLOB) WHERE sequence = 2",
