@@ -37,9 +37,9 @@ fn order_some(numbers: &[u64], places: Range<usize>, order: &mut [u32]) {
         17..=32 => order_few::<32>(numbers, places, order),
         33..=FEW => order_few::<FEW>(numbers, places, order),
         _ => {
-            let order = &mut order[places.clone()];
-            order.iter_mut().zip(places).for_each(|(place, at)| *place = at as u32);
-            order.sort_unstable_by_key(|&at| (numbers[at as usize], at));
+            let mut sorted: Vec<(u64, u32)> = places.clone().map(|at| (numbers[at], at as u32)).collect();
+            sorted.sort_unstable();
+            order[places].iter_mut().zip(sorted).for_each(|(place, (_, at))| *place = at);
         }
     }
 }

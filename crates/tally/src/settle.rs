@@ -49,10 +49,10 @@ impl Place {
         (name << self.shift >> (64 - self.bits)) as usize
     }
 
-    /// The bits in which the units of a bucket may differ, from the top.
+    /// The bits in which units differ, from the top; those that tell the bucket are among them, since buckets are walked through one after the other.
     #[inline(always)]
-    fn rest(self, name: u64) -> u64 {
-        name << self.shift << self.bits
+    fn bits(self, name: u64) -> u64 {
+        name << self.shift
     }
 }
 
@@ -215,14 +215,14 @@ impl<H: Head, N: Number> Settler<H, N> {
             Names::Hashes { shelf } => self.keys.extend(heads.iter().map(|head| {
                 let group = context.group_hashes[head.group(shares) as usize];
                 let rank = rank_of_halves(H::upper(head.name(), shelf), (group >> 32) as u32);
-                key(place.rest(head.name()), rank)
+                key(place.bits(head.name()), rank)
             })),
             Names::Numbers(units) => self.keys.extend(heads.iter().map(|head| {
                 let rank = context.rank(units[head.name() as usize], head.group(shares));
-                key(place.rest(head.name()), rank)
+                key(place.bits(head.name()), rank)
             })),
         }
-        self.keys.extend(earlier.iter().map(|&item| key(place.rest(item.unit), rank_of(item))));
+        self.keys.extend(earlier.iter().map(|&item| key(place.bits(item.unit), rank_of(item))));
         if self.keys.len() > MOST {
             return Err(TallyError::too_large("rows that wait for their units"));
         }
