@@ -1,12 +1,13 @@
 //! [`order`]: many times a few numbers, put in order without a branch that depends on them.
 //!
-//! **Definition.** A number's place in the order is how many numbers are smaller, where equal ones count as smaller if they come earlier. All pairs are compared, many at a time.
+//! **Definition.** A number's place in the order is how many numbers are smaller, where equal ones count as smaller if they come earlier. All pairs are compared, many at a time; more than
+//! [`FEW`] numbers are sorted instead.
 
 use std::ops::Range;
 
 use crate::widest::widest;
 
-/// So many numbers are put in order at most.
+/// Of up to so many numbers all pairs are compared.
 pub(crate) const FEW: usize = 1 << PLACE;
 
 /// How many of a number's last bits are not looked at: they are 0, and its place is written there.
@@ -51,7 +52,7 @@ fn order_few<const MOST: usize>(numbers: &[u64], places: Range<usize>, order: &m
     let mut different = [0; MOST];
     for (place, (different, number)) in different.iter_mut().zip(&numbers[places.start..][..MOST]).enumerate()
     {
-        // All ones if it is not one of them.
+        // All ones, the greatest, if it is not one of them.
         let beyond = (count - 1 - place as i64) >> 63;
         *different = (number | (beyond << PLACE) as u64) | place as u64;
     }
