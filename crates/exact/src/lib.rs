@@ -19,7 +19,7 @@
 //! bounds of any precision, rounded outward at every step. On top of them stand
 //! the few functions the other rooms need: e^(−x), Mills' ratio of the normal
 //! law, and the privacy profile of Gaussian noise. [`float`] rounds ordinary
-//! doubles in a named direction.
+//! doubles in a named direction, and [`widest!`] runs loops in wide registers without changing a bit.
 //!
 //! Never here: randomness, or a word about privacy units and budgets.
 
@@ -28,8 +28,13 @@ mod exponential;
 pub mod float;
 mod normal;
 mod rational;
+mod widest;
 
 pub use enclosure::Enclosure;
 pub use exponential::exp_neg;
 pub use normal::{gaussian_delta, gaussian_sigma, mills, normal_density, normal_tail, pi};
+#[doc(hidden)]
+pub use pulp;
 pub use rational::{ParseRationalError, Rational};
+#[doc(hidden)]
+pub use widest::Once;

@@ -79,7 +79,6 @@ mod tally;
 mod totals;
 mod waiting;
 mod wide;
-mod widest;
 mod words;
 
 pub use both::Both;

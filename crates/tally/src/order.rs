@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::widest::widest;
+use demur_exact::widest;
 
 /// Of up to so many numbers all pairs are compared.
 pub(crate) const FEW: usize = 1 << PLACE;

@@ -15,7 +15,7 @@ use crate::settle::Settlers;
 use crate::shared::{Hashes, Shared};
 use crate::sources::Reader;
 use crate::waiting::Waits;
-use crate::widest::widest;
+use demur_exact::widest;
 
 /// Blocks of slim and of full rows.
 pub(crate) struct Scatter {

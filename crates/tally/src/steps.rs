@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, i256};
 use crate::column::{Kind, floats, integers, kind, nulls, plain, plain_type, there};
 use crate::error::TallyError;
 use crate::spec::{Bounds, Step};
-use crate::widest::widest;
+use demur_exact::widest;
 
 /// The steps of a value that is not there; no bounds reach so far.
 pub(crate) const ABSENT: i64 = i64::MIN;

@@ -3,6 +3,8 @@
 //! Examples go through in chunks. Missing rows up to a multiple of 16 are zeros, so each example meets the same kernels whoever else is in its batch and however many, and
 //! what it yields is a function of itself and the weights (see `matrix.rs`).
 
+use demur_exact::widest;
+
 use super::examples::Examples;
 use super::matrix::{Matrix, add_product};
 use super::network::{Layer, Network, Shape, Task};
@@ -151,18 +153,18 @@ impl<'a> Passes<'a> {
                 let window = Window { before, after, kernel: size, stride, padding: 0 };
                 let origins = self.origins[layer].chunks_exact_mut(after.size());
                 let images = input.chunks_exact(before.size()).zip(output.chunks_exact_mut(after.size()));
-                wide!({
+                widest!({
                     for ((image, out), origins) in images.zip(origins) {
                         window.pool(image, out, origins);
                     }
                 });
             }
-            Layer::Relu => wide!({
+            Layer::Relu => widest!({
                 for (&x, y) in input.iter().zip(output) {
                     *y = only(x, x > 0.0);
                 }
             }),
-            Layer::Tanh => wide!({
+            Layer::Tanh => widest!({
                 for (&x, y) in input.iter().zip(output) {
                     *y = tanh(x);
                 }
@@ -232,18 +234,18 @@ impl<'a> Passes<'a> {
                 let window = Window { before, after, kernel: size, stride, padding: 0 };
                 let origins = self.origins[layer].chunks_exact(after.size());
                 let images = from.chunks_exact(after.size()).zip(to.chunks_exact_mut(before.size()));
-                wide!({
+                widest!({
                     for ((errors, image), origins) in images.zip(origins) {
                         window.unpool(errors, origins, image);
                     }
                 });
             }
-            Layer::Relu => wide!({
+            Layer::Relu => widest!({
                 for (to, (&error, &y)) in to.iter_mut().zip(from.iter().zip(output)) {
                     *to = only(error, y > 0.0);
                 }
             }),
-            Layer::Tanh => wide!({
+            Layer::Tanh => widest!({
                 for (to, (error, y)) in to.iter_mut().zip(from.iter().zip(output)) {
                     *to = error * (1.0 - y * y);
                 }
@@ -339,14 +341,14 @@ impl Window {
         if self.padding > 0 {
             patches.fill(0.0);
         }
-        wide!(self.stretches(
+        widest!(self.stretches(
             #[inline(always)]
             |to, from, length| copy(&image[from..][..length], &mut patches[to..][..length])
         ));
     }
 
     fn add_back(&self, patches: &[f32], image: &mut [f32]) {
-        wide!(self.stretches(
+        widest!(self.stretches(
             #[inline(always)]
             |to, from, length| {
                 for (pixel, error) in image[from..][..length].iter_mut().zip(&patches[to..][..length]) {
@@ -440,27 +442,6 @@ fn mask(yes: bool) -> u32 {
 fn only(number: f32, yes: bool) -> f32 {
     f32::from_bits(number.to_bits() & mask(yes))
 }
-
-/// Runs simple loops with the widest registers there are. Each entry is computed as before, in every bit.
-///
-/// A macro, because a closure that is not inlined is compiled by itself, for the narrowest ones. And because it might be called
-/// through a function that calls it, which need not be inlined, it is one that can be called only once: then there is none.
-macro_rules! wide {
-    ($work:expr) => {{
-        let once = $crate::train::passes::Once;
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                let _consumed = once;
-                $work
-            },
-        )
-    }};
-}
-pub(crate) use wide;
-
-/// Whatever takes it with it can be called once.
-pub(crate) struct Once;
 
 #[cfg(test)]
 mod tests {
