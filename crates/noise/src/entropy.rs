@@ -118,6 +118,18 @@ impl Words for Entropy {
         self.next += 8;
         word
     }
+
+    fn fill(&mut self, mut out: &mut [u64]) {
+        while let Some((first, rest)) = out.split_first_mut() {
+            *first = self.word();
+            let (words, _) = self.pool[self.next..].as_chunks();
+            let count = words.len().min(rest.len());
+            let (now, later) = rest.split_at_mut(count);
+            now.iter_mut().zip(words).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
+            self.next += 8 * count;
+            out = later;
+        }
+    }
 }
 
 impl Drop for Entropy {
@@ -136,6 +148,18 @@ impl std::fmt::Debug for Entropy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_words_are_the_same_as_one_by_one() {
+        let (mut many, mut single) = (Entropy::from_os().unwrap(), Entropy::from_os().unwrap());
+        single.key = many.key;
+        // Within a pool, to its end, from its end, and over several.
+        for count in [0, 1, 7, 500, 8, 508, 508, 2000] {
+            let mut words = vec![0; count];
+            many.fill(&mut words);
+            assert!(words.iter().all(|&word| word == single.word()), "{count} words");
+        }
+    }
 
     #[test]
     fn the_pool_is_chacha20_with_its_key_replaced_at_each_refill() {

@@ -97,6 +97,20 @@ impl<L: Law> Table<L> {
         if outcome == (1 << self.index_bits) - 1 { self.sample_remainder(words) } else { outcome }
     }
 
+    /// Threshold and alias of each column, if there are so many columns.
+    pub(crate) fn entries<const N: usize>(&self) -> Option<&[u64; N]> {
+        self.entries.as_array()
+    }
+
+    /// The outcome of a word that falls on this column at a height whose first `known` digits these are: at least one, and not all.
+    pub(crate) fn outcome<W: Words>(&self, column: u64, height: u64, known: u32, words: &mut W) -> u64 {
+        let open = 64 - self.index_bits - known;
+        let rest = words.word() >> (64 - open);
+        let word = (height << open | rest) << self.index_bits | column;
+        let outcome = look_up(&self.entries, self.index_bits, word);
+        if outcome == (1 << self.index_bits) - 1 { self.sample_remainder(words) } else { outcome }
+    }
+
     /// An outcome from the remainder's own law.
     #[cold]
     #[inline(never)]

@@ -12,6 +12,11 @@ use demur_exact::Enclosure;
 pub trait Words {
     /// The next 64 random bits.
     fn word(&mut self) -> u64;
+
+    /// As many words as `out` holds: the next ones, in their order.
+    fn fill(&mut self, out: &mut [u64]) {
+        out.iter_mut().for_each(|word| *word = self.word());
+    }
 }
 
 /// A uniform real number in [0, 1) of which only a prefix has been drawn.
