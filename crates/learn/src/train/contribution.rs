@@ -25,10 +25,12 @@
 //!
 //! **References.** \[Abadi2016\] for the method, \[Goodfellow2015\] for norms of outer products.
 
+use demur_exact::widest;
+
 use super::exact_sum::{ExactSum, Rows};
 use super::matrix::{Matrix, add_product};
 use super::network::{Layer, Network};
-use super::passes::{Passes, wide};
+use super::passes::Passes;
 
 /// C in steps: 2²⁶.
 pub(crate) const CLIP_STEPS: f64 = (1u64 << 26) as f64;
@@ -40,6 +42,9 @@ const ROUND: f32 = 12_582_912.0;
 const SHRINK: [f64; 4] = [1.0 - 1.0 / 16_384.0, 1.0 - 1.0 / 256.0, 15.0 / 16.0, 0.5];
 /// Layers with fewer weights are so quick that they get finer numbers.
 const SMALL: usize = 1 << 14;
+
+/// Numbers that are added up side by side: enough that none waits for the one before.
+const LANES: usize = 32;
 
 /// How coarse the numbers of a layer are.
 #[derive(Clone, Copy)]
@@ -156,7 +161,7 @@ impl Contributions {
             let width = passes.network().matrix(layer).0;
             let rows = inputs.chunks_exact_mut(width).zip(passes.inputs(layer).chunks_exact(width - 1));
             let examples = rows.zip(squares.iter_mut().zip(units)).take(passes.rows());
-            wide!({
+            widest!({
                 for ((row, values), (square, unit)) in examples {
                     (*square, *unit) = round_row(values, *grain, row);
                 }
@@ -191,7 +196,7 @@ impl Contributions {
                 }
                 Part::Convolution { gradient, .. } => {
                     convolution_gradient(passes, layer, example, gradient);
-                    total += wide!(square_about(gradient));
+                    total += widest!(square_about(gradient));
                 }
                 Part::None => {}
             }
@@ -209,11 +214,11 @@ impl Contributions {
                     let columns = passes.network().matrix(layer).1;
                     let from = &passes.errors(layer)[example * columns..][..columns];
                     let row = &mut errors[example * columns..][..columns];
-                    squares[example] * wide!(round_all(from, (factor * units[example]) as f32, row)).0
+                    squares[example] * widest!(round_all(from, (factor * units[example]) as f32, row)).0
                 }
                 Part::Convolution { gradient, steps, largest } => {
                     let square;
-                    (square, *largest) = wide!(round_all(gradient, factor as f32, steps));
+                    (square, *largest) = widest!(round_all(gradient, factor as f32, steps));
                     square
                 }
                 Part::None => 0.0,
@@ -244,72 +249,70 @@ impl Contributions {
     }
 }
 
-/// Σ x², in singles: good enough to begin with.
+/// Σ x², added up in singles: exact if it is a sum of whole numbers up to 2²⁴.
 #[inline(always)]
 fn square_about(values: &[f32]) -> f64 {
-    let mut lanes = [0.0f32; 16];
-    let (blocks, rest) = values.as_chunks::<16>();
+    let mut lanes = [0.0f32; LANES];
+    let (blocks, rest) = values.as_chunks::<LANES>();
     for block in blocks {
-        (0..16).for_each(|lane| lanes[lane] += block[lane] * block[lane]);
+        for lane in 0..LANES {
+            lanes[lane] += block[lane] * block[lane];
+        }
     }
-    let rest: f64 = rest.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
-    rest + lanes.iter().map(|&lane| f64::from(lane)).sum::<f64>()
+    lanes.iter().map(|&lane| f64::from(lane)).chain(rest.iter().map(|&value| square(value))).sum()
 }
 
 /// The nearest whole numbers, the sum of their squares, and the largest of them.
 #[inline(always)]
 fn round_all(values: &[f32], factor: f32, out: &mut [f32]) -> (f64, f64) {
-    const LANES: usize = 8;
-    let (mut squares, mut largest) = ([0.0f64; LANES], [0.0f32; LANES]);
-    let (blocks, last) = values.as_chunks::<LANES>();
-    let (out_blocks, last_out) = out.as_chunks_mut::<LANES>();
-    // Plain loops: a closure in a closure would not be compiled for the widest registers.
-    for (values, out) in blocks.iter().zip(out_blocks) {
+    // Plain loops, one after the other: a closure in a closure would not be compiled for the widest registers, nor would all of it at once.
+    for (value, out) in values.iter().zip(out.iter_mut()) {
+        *out = (value * factor + ROUND) - ROUND;
+    }
+    let (mut squares, mut most) = ([0.0; LANES], [0.0; LANES]);
+    let (blocks, rest) = out.as_chunks::<LANES>();
+    for block in blocks {
         for lane in 0..LANES {
-            let whole = (values[lane] * factor + ROUND) - ROUND;
-            out[lane] = whole;
-            squares[lane] += f64::from(whole) * f64::from(whole);
-            let size = whole.abs();
-            largest[lane] = if size > largest[lane] { size } else { largest[lane] };
+            squares[lane] += square(block[lane]);
+            most[lane] = larger(block[lane], most[lane]);
         }
     }
-    for (lane, (value, out)) in last.iter().zip(last_out).enumerate() {
-        *out = (value * factor + ROUND) - ROUND;
-        squares[lane] += f64::from(*out) * f64::from(*out);
-        largest[lane] = if out.abs() > largest[lane] { out.abs() } else { largest[lane] };
-    }
-    (squares.iter().sum(), largest.iter().copied().fold(0.0, f32::max).into())
+    let squares = squares.iter().copied().chain(rest.iter().map(|&value| square(value))).sum();
+    (squares, rest.iter().chain(&most).fold(0.0, |most, &value| larger(value, most)).into())
+}
+
+/// In doubles, where it is exact.
+#[inline(always)]
+fn square(value: f32) -> f64 {
+    f64::from(value) * f64::from(value)
+}
+
+/// The larger size; not of what is not a number.
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if a.abs() > b { a.abs() } else { b }
 }
 
 /// A row of A, the bias last; ‖A‖², not a number where an entry is not; and what 1 stands for.
 #[inline(always)]
 fn round_row(values: &[f32], grain: Grain, row: &mut [f32]) -> (f64, f64) {
-    let mut lanes = [1.0f32; 16];
-    let (blocks, rest) = values.as_chunks::<16>();
-    let larger = |a: f32, b: f32| if a.abs() > b { a.abs() } else { b };
+    let mut lanes = [1.0f32; LANES];
+    let (blocks, rest) = values.as_chunks::<LANES>();
     for block in blocks {
-        (0..16).for_each(|lane| lanes[lane] = larger(block[lane], lanes[lane]));
+        for lane in 0..LANES {
+            lanes[lane] = larger(block[lane], lanes[lane]);
+        }
     }
     let most = rest.iter().chain(&lanes).fold(1.0, |most, &value| larger(value, most));
     let scale = grain.largest / most;
     let mut squares = 0.0;
     if let Some((bias, row)) = row.split_last_mut() {
         for (values, row) in values.chunks(grain.block).zip(row.chunks_mut(grain.block)) {
-            // No entry is above Q, so a block's squares are whole numbers up to 2²⁴, in any order.
-            let mut lanes = [0.0f32; 8];
-            let (whole, rest) = row.as_chunks_mut::<8>();
-            let (from, last) = values.as_chunks::<8>();
-            for (values, row) in from.iter().zip(whole) {
-                for lane in 0..8 {
-                    row[lane] = (values[lane] * scale + ROUND) - ROUND;
-                    lanes[lane] += row[lane] * row[lane];
-                }
-            }
-            for (value, row) in last.iter().zip(rest) {
+            for (value, row) in values.iter().zip(row.iter_mut()) {
                 *row = (value * scale + ROUND) - ROUND;
-                lanes[0] += *row * *row;
             }
-            squares += f64::from(lanes.iter().sum::<f32>());
+            // No entry is above Q, so a block's squares are whole numbers up to 2²⁴, in any order.
+            squares += square_about(row);
         }
         *bias = (scale + ROUND) - ROUND;
         squares += f64::from(*bias * *bias);

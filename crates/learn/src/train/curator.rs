@@ -14,7 +14,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use demur_core::PrivacyLoss;
-use demur_exact::Rational;
+use demur_exact::{Rational, widest};
 use demur_noise::{DiscreteGaussian, Entropy, Words};
 use rayon::prelude::*;
 
@@ -130,8 +130,8 @@ impl<'a, W: Spring> Curator<'a, W> {
             let mut draws = [0; DRAWS];
             for sums in sums.chunks_mut(DRAWS) {
                 let draws = &mut draws[..sums.len()];
-                noise.fill(words, draws);
-                sums.iter_mut().zip(draws).for_each(|(sum, draw)| *sum = in_clips(*sum, *draw));
+                noise.fill_wrapping(words, draws);
+                add_noise(sums, draws);
             }
         })?;
         Ok(&self.sums)
@@ -180,13 +180,11 @@ impl<'a, W: Spring> Curator<'a, W> {
     }
 }
 
-/// A whole number of steps below 2⁵² and its noise, in units of C.
-#[inline]
-fn in_clips(sum: f64, noise: i128) -> f64 {
-    match i64::try_from(noise) {
-        Ok(noise) if noise.unsigned_abs() < 1 << 62 => (sum as i64 + noise) as f64 / CLIP_STEPS,
-        _ => (sum as i128 + noise) as f64 / CLIP_STEPS,
-    }
+/// Whole numbers of steps below 2⁵² get their noise, and are then in units of C.
+fn add_noise(sums: &mut [f64], noise: &[i64]) {
+    widest!(for (sum, noise) in sums.iter_mut().zip(noise) {
+        *sum = (*sum as i64).wrapping_add(*noise) as f64 / CLIP_STEPS;
+    });
 }
 
 /// Rows whose moments are added up at once.
@@ -204,10 +202,11 @@ pub(super) fn noisy_moments<W: Words>(
     let side = examples.shape().size() + 1;
     let mut sums = exact_moments(examples, reach_squared);
     for i in 0..side {
-        for j in i..side {
-            let noisy = in_clips(sums[i * side + j], noise.noise.sample(words));
-            (sums[i * side + j], sums[j * side + i]) = (noisy, noisy);
-        }
+        let row = &mut sums[i * side + i..(i + 1) * side];
+        let mut draws = vec![0; row.len()];
+        noise.noise.fill_wrapping(words, &mut draws);
+        add_noise(row, &draws);
+        (i..side).for_each(|j| sums[j * side + i] = sums[i * side + j]);
     }
     sums
 }

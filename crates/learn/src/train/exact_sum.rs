@@ -6,8 +6,9 @@
 
 use std::ops::Range;
 
+use demur_exact::widest;
+
 use super::matrix::{Matrix, add_product};
-use super::passes::wide;
 
 /// Singles hold every whole number up to here: 2²⁴.
 const MOST: f64 = (1u64 << 24) as f64;
@@ -53,7 +54,7 @@ impl ExactSum {
         self.next.fill(largest);
         if self.make_room() {
             let recent = &mut self.recent;
-            wide!({
+            widest!({
                 for (sum, entry) in recent.iter_mut().zip(entries) {
                     *sum += entry;
                 }
@@ -75,7 +76,7 @@ impl ExactSum {
 
     fn carry(&mut self) {
         let (total, recent) = (&mut self.total, &mut self.recent);
-        wide!({
+        widest!({
             for (total, recent) in total.iter_mut().zip(recent) {
                 *total += f64::from(*recent);
                 *recent = 0.0;
@@ -90,11 +91,14 @@ impl ExactSum {
     pub(crate) fn add_to(&self, start: usize, factor: f64, out: &mut [f64]) {
         let range = start..start + out.len();
         let (recent, total) = (&self.recent[range.clone()], &self.total[range]);
-        wide!({
-            for (out, (&recent, &total)) in out.iter_mut().zip(recent.iter().zip(total)) {
-                *out += factor * (total + f64::from(recent));
-            }
+        widest!(for (out, &recent) in out.iter_mut().zip(recent) {
+            *out += factor * f64::from(recent);
         });
+        if self.carried {
+            widest!(for (out, total) in out.iter_mut().zip(total) {
+                *out += factor * total;
+            });
+        }
     }
 
     /// Adds Σ a⊗b over the rows of two matrices of whole numbers. No entry of `a` is larger than `largest`.

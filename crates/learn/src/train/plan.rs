@@ -23,7 +23,7 @@ use std::fmt;
 use demur_accounting::Account;
 use demur_accounting::calibrate::{Target, calibrate_mixture};
 use demur_core::{Guarantee, PrivacyLoss, Release};
-use demur_exact::Rational;
+use demur_exact::{Rational, widest};
 use demur_noise::{Entropy, Words};
 use rayon::prelude::*;
 
@@ -40,8 +40,8 @@ use crate::error::require;
 /// The most steps a plan may have.
 pub const MAX_STEPS: u64 = 1 << 20;
 
-/// Fewer weights than this are not worth another thread.
-const LEAST_PART: usize = 8192;
+/// So many weights are moved by one thread.
+const PART: usize = 8192;
 
 /// How training goes; all of it is public.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -267,12 +267,19 @@ impl Recipe {
         let share = 1.0 / averaged as f64;
         let tensors = state.weights.iter_mut().zip(&mut state.velocity).zip(&mut state.average).zip(sums);
         for (((weights, velocity), average), sums) in tensors {
-            let entries = weights.par_iter_mut().zip(velocity).zip(average).zip(sums);
-            entries.with_min_len(LEAST_PART).for_each(|(((weight, velocity), average), sum)| {
-                let moved = self.momentum * f64::from(*velocity) + sum / self.batch as f64;
-                *velocity = moved as f32;
-                *weight = (f64::from(*weight) - self.rate * moved) as f32;
-                *average += ((f64::from(*weight) - f64::from(*average)) * share) as f32;
+            let parts = weights
+                .par_chunks_mut(PART)
+                .zip(velocity.par_chunks_mut(PART))
+                .zip(average.par_chunks_mut(PART))
+                .zip(sums.par_chunks(PART));
+            parts.for_each(|(((weights, velocity), average), sums)| {
+                let entries = weights.iter_mut().zip(velocity).zip(average).zip(sums);
+                widest!(for (((weight, velocity), average), sum) in entries {
+                    let moved = self.momentum * f64::from(*velocity) + sum / self.batch as f64;
+                    *velocity = moved as f32;
+                    *weight = (f64::from(*weight) - self.rate * moved) as f32;
+                    *average += ((f64::from(*weight) - f64::from(*average)) * share) as f32;
+                });
             });
         }
     }
