@@ -8,7 +8,7 @@
 //! among them later, so what is dropped is dropped for good, and a group that is kept in the end was never dropped.
 //!
 //! **Why.** Nothing is sought in memory: rows are written once to their bucket, which is then in the nearest cache. However units and groups are distributed,
-//! n rows take at most n · log n comparisons.
+//! n rows take about n steps, and never many more than n · log n.
 
 use std::ops::Range;
 

@@ -30,7 +30,7 @@ use crate::LearnError;
 const PART: usize = 1 << 13;
 
 /// Values drawn at once.
-const DRAWS: usize = 256;
+const DRAWS: usize = 1024;
 
 /// The sampler and the noise of one step: what is drawn and what it costs come from the same value.
 #[derive(Clone, Debug)]

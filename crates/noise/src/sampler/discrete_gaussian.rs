@@ -127,7 +127,8 @@ impl DiscreteGaussian {
         match self.method() {
             Method::Direct(table) => out.iter_mut().for_each(|z| *z = unfold(table.sample(words)).into()),
             Method::Buckets(buckets) => {
-                out.chunks_mut(BLOCK).for_each(|block| buckets.fill(words, block, &of));
+                let block = &mut Block::default();
+                out.chunks_mut(BLOCK).for_each(|out| buckets.fill(words, block, out, &of));
             }
         }
     }
@@ -201,12 +202,17 @@ impl Buckets {
     }
 
     /// At most [`BLOCK`] values: all at once, and then one by one those that their word alone does not decide.
-    fn fill<W: Words, T: From<i64>>(&self, words: &mut W, out: &mut [T], of: impl Fn(i128) -> T) {
-        let (mut drawn, mut open) = ([0; BLOCK], [true; BLOCK]);
+    fn fill<W: Words, T: From<i64>>(
+        &self,
+        words: &mut W,
+        block: &mut Block,
+        out: &mut [T],
+        of: impl Fn(i128) -> T,
+    ) {
+        let Block { drawn, loaded, buckets, values, open } = block;
         words.fill(&mut drawn[..out.len()]);
-        if let Some(entries) = self.table.entries::<COLUMNS>() {
-            let (mut loaded, mut buckets, mut values) = ([0; BLOCK], [0; BLOCK], [0; BLOCK]);
-            widest!({
+        match self.table.entries::<COLUMNS>() {
+            Some(entries) => widest!({
                 for at in 0..BLOCK {
                     loaded[at] = entries[drawn[at] as usize % COLUMNS];
                 }
@@ -221,13 +227,18 @@ impl Buckets {
                     values[at] = value;
                     open[at] |= doubt;
                 }
-                for (out, value) in out.iter_mut().zip(values) {
-                    *out = value.into();
+                for (out, value) in out.iter_mut().zip(&*values) {
+                    *out = (*value).into();
                 }
-            });
+            }),
+            None => open.fill(true),
         }
-        for (place, _) in open[..out.len()].iter().enumerate().filter(|(_, open)| **open) {
-            out[place] = of(self.finish(drawn[place], words));
+        for (few, first) in open[..out.len()].chunks(16).zip((0..).step_by(16)) {
+            if few.contains(&true) {
+                for (place, _) in (first..).zip(few).filter(|(_, open)| **open) {
+                    out[place] = of(self.finish(drawn[place], words));
+                }
+            }
         }
     }
 
@@ -292,6 +303,29 @@ impl Buckets {
             self.acceptance.keeps_exactly(candidate.gap(), &mut uniform)
         };
         is_kept.then(|| candidate.value())
+    }
+}
+
+/// Room for what is drawn at once.
+struct Block {
+    drawn: [u64; BLOCK],
+    /// What is stored for their columns, and then for their buckets.
+    loaded: [u64; BLOCK],
+    buckets: [u64; BLOCK],
+    values: [i64; BLOCK],
+    /// Which are not decided by their word.
+    open: [bool; BLOCK],
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self {
+            drawn: [0; BLOCK],
+            loaded: [0; BLOCK],
+            buckets: [0; BLOCK],
+            values: [0; BLOCK],
+            open: [false; BLOCK],
+        }
     }
 }
 
