@@ -38,6 +38,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut table = String::new();
     std::io::stdin().read_to_string(&mut table)?;
     let counties = counties(&table);
+    if counties.is_empty() {
+        return Err(
+            "there are no counties in standard input; give the table that the text of this example names"
+                .into(),
+        );
+    }
     let entropy = &mut Entropy::from_os()?;
     let plan = Plan::new(AREA, 8, Adjacency::AddRemove, 1, Epsilon::new(epsilon)?)?;
     let flat = DiscreteLaplace::new(Epsilon::new(epsilon)?.exact().recip())?;
