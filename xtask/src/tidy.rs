@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("demur-noise", &["demur-core", "demur-exact"]),
     ("demur-accounting", &["demur-core", "demur-exact"]),
     ("demur-ledger", &["demur-accounting", "demur-core", "demur-exact"]),
-    ("demur-tally", &[]),
+    ("demur-tally", &["demur-exact"]),
     ("demur-plan", &["demur-core", "demur-exact", "demur-tally"]),
     (
         "demur-engine",
