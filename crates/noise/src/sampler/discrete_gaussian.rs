@@ -153,8 +153,8 @@ impl Method {
 /// One word proposes a value. From its lowest bits upward:
 ///
 /// ```text
-/// column of the table | place | sign | first digits of the height in the column | first digits of V
-///         10          |   w   |  1   |               height_bits                 |     the rest
+/// column of the table | place  | sign | first digits of the height in the column | first digits of V
+///         10          | log₂ w |  1   |               height_bits                |     the rest
 /// ```
 #[derive(Clone, Debug)]
 struct Buckets {
@@ -259,6 +259,7 @@ impl Buckets {
         (value as i64 ^ -(self.sign(word) as i64), highest_v >= sure)
     }
 
+    /// The value that comes of a word which does not decide by itself.
     #[cold]
     #[inline(never)]
     fn finish<W: Words>(&self, mut word: u64, words: &mut W) -> i128 {
