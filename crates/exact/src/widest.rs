@@ -1,4 +1,4 @@
-//! [`widest!`](crate::widest): simple loops, compiled for each kind of registers, and run with the widest there are.
+//! [`widest!`](macro@crate::widest): simple loops, compiled for each kind of registers, and run with the widest there are.
 
 /// What a closure takes with it that is to be called once only.
 #[doc(hidden)]

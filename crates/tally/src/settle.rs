@@ -150,6 +150,9 @@ impl<H: Head, N: Number> Settler<H, N> {
         take: &mut impl Take,
     ) -> Result<(), TallyError> {
         let rows: usize = blocks.iter().map(Rows::len).sum();
+        if rows > MOST {
+            return Err(TallyError::too_large("rows that wait for their units"));
+        }
         let bits = (rows / ROWS).max(2).ilog2();
         let place = Place { shift: names.shift(H::NAME_BITS), bits };
         self.deal(blocks, place, context.layout);
