@@ -18,7 +18,7 @@ use demur_exact::{Rational, widest};
 use demur_noise::{DiscreteGaussian, Entropy, Words};
 use rayon::prelude::*;
 
-use super::contribution::{CLIP_STEPS, Contributions};
+use super::contribution::{CLIP_STEPS, CLIP_STEPS_SQUARED, Contributions};
 use super::examples::Examples;
 use super::matrix::{Matrix, add_product};
 use super::network::Network;
@@ -29,8 +29,8 @@ use crate::LearnError;
 /// So many weights get their noise from one source of words; which ones does not depend on the number of threads.
 const PART: usize = 1 << 13;
 
-/// Values drawn at once.
-const DRAWS: usize = 1024;
+/// Weights whose contributions are added up at once: they stay in the first cache.
+const BLOCK: usize = 1024;
 
 /// The sampler and the noise of one step: what is drawn and what it costs come from the same value.
 #[derive(Clone, Debug)]
@@ -83,6 +83,24 @@ struct Worker<'a> {
     contributions: Contributions,
 }
 
+impl Worker<'_> {
+    /// Adds up what some examples contribute, a chunk at a time.
+    fn contribute<'i>(
+        &mut self,
+        chunks: impl Iterator<Item = &'i [u32]>,
+        examples: &Examples,
+        weights: &[Vec<f32>],
+        clip: f64,
+    ) {
+        self.contributions.clear();
+        for indices in chunks {
+            self.passes.forward(indices.iter().map(|&index| examples.features(index as usize)), weights);
+            self.passes.backward(examples, indices, weights);
+            self.contributions.add(&self.passes, clip);
+        }
+    }
+}
+
 /// See the module text.
 pub(crate) struct Curator<'a, W> {
     examples: &'a Examples,
@@ -95,8 +113,8 @@ pub(crate) struct Curator<'a, W> {
     workers: Vec<Worker<'a>>,
     batch: Vec<u32>,
     chunk: usize,
-    /// What a step yields, layer by layer.
-    sums: Vec<Vec<f64>>,
+    /// What a step yields, layer by layer, in whole steps.
+    sums: Vec<Vec<i64>>,
 }
 
 impl<'a, W: Spring> Curator<'a, W> {
@@ -112,78 +130,74 @@ impl<'a, W: Spring> Curator<'a, W> {
         let worker =
             |_| Worker { passes: Passes::new(network), contributions: Contributions::new(network, chunk) };
         let workers = (0..rayon::current_num_threads().max(1)).map(worker).collect();
-        Self { examples, step, clip, left, words, workers, batch: Vec::new(), chunk, sums: network.zeros() }
+        let sums = network.matrices().map(|(rows, columns)| vec![0; rows * columns]).collect();
+        Self { examples, step, clip, left, words, workers, batch: Vec::new(), chunk, sums }
     }
 
-    /// The noisy sum of a batch's contributions, in units of C.
-    pub(crate) fn noisy_sum(&mut self, weights: &[Vec<f32>]) -> Result<&[Vec<f64>], LearnError> {
+    /// The noisy sum of a batch's contributions, in steps of C/2²⁶.
+    pub(crate) fn noisy_sum(&mut self, weights: &[Vec<f32>]) -> Result<&[Vec<i64>], LearnError> {
         self.left = self
             .left
             .checked_sub(1)
             .ok_or_else(|| LearnError::ours("a run asked for more steps than were paid for"))?;
         let mut batch = std::mem::take(&mut self.batch);
         self.step.sampler.draw(self.examples.len(), self.words, &mut batch);
-        self.contribute(&batch, weights);
-        self.batch = batch;
         let noise = &self.step.noise;
-        self.add_up(|sums, words| {
-            let mut draws = [0; DRAWS];
-            for sums in sums.chunks_mut(DRAWS) {
-                let draws = &mut draws[..sums.len()];
-                noise.fill_wrapping(words, draws);
-                add_noise(sums, draws);
-            }
-        })?;
+        self.add_up(&batch, weights, |sums, words| noise.fill_wrapping(words, sums))?;
+        self.batch = batch;
         Ok(&self.sums)
     }
 
     /// The exact sum over a batch, in steps. It is private.
     #[cfg(test)]
-    pub(super) fn sum(&mut self, batch: &[u32], weights: &[Vec<f32>]) -> Vec<Vec<f64>> {
-        self.contribute(batch, weights);
-        self.add_up(|_, _| ()).unwrap();
+    pub(super) fn sum(&mut self, batch: &[u32], weights: &[Vec<f32>]) -> Vec<Vec<i64>> {
+        self.add_up(batch, weights, |sums, _| sums.fill(0)).unwrap();
         self.sums.clone()
     }
 
-    /// Every thread takes the next chunk of a batch until none is left, and adds up what it contributes.
-    fn contribute(&mut self, batch: &[u32], weights: &[Vec<f32>]) {
+    /// What `begin` puts down for some weights at a time, and to it what a batch contributes.
+    fn add_up(
+        &mut self,
+        batch: &[u32],
+        weights: &[Vec<f32>],
+        begin: impl Fn(&mut [i64], &mut W) + Sync,
+    ) -> Result<(), LearnError> {
+        let parts = self.sums.iter_mut().flat_map(|sums| sums.chunks_mut(PART));
+        let parts =
+            parts.map(|sums| Ok((sums, self.words.branch()?))).collect::<Result<Vec<_>, LearnError>>()?;
+        // Every thread takes the next chunk of the batch; who finds none left draws noise until all are done.
         let (examples, clip, chunk) = (self.examples, self.clip, self.chunk);
-        let next = AtomicUsize::new(0);
-        self.workers.par_iter_mut().with_max_len(1).for_each(|worker| {
-            worker.contributions.clear();
-            let take = || batch.chunks(chunk).nth(next.fetch_add(1, Ordering::Relaxed));
-            while let Some(indices) = take() {
-                let rows = indices.iter().map(|&index| examples.features(index as usize));
-                worker.passes.forward(rows, weights);
-                worker.passes.backward(examples, indices, weights);
-                worker.contributions.add(&worker.passes, clip);
+        let (next, begin) = (&AtomicUsize::new(0), &begin);
+        let take = move || batch.chunks(chunk).nth(next.fetch_add(1, Ordering::Relaxed));
+        rayon::scope_fifo(|scope| {
+            for worker in &mut self.workers {
+                scope.spawn_fifo(move |_| {
+                    worker.contribute(std::iter::from_fn(take), examples, weights, clip);
+                });
+            }
+            for (sums, mut words) in parts {
+                scope.spawn_fifo(move |_| begin(sums, &mut words));
             }
         });
-    }
-
-    /// What all threads have, in steps, some weights' sums at a time through `finish`.
-    fn add_up(&mut self, finish: impl Fn(&mut [f64], &mut W) + Sync) -> Result<(), LearnError> {
         let workers = &self.workers;
-        let mut parts = Vec::new();
-        for (layer, sums) in self.sums.iter_mut().enumerate() {
-            for (index, sums) in sums.chunks_mut(PART).enumerate() {
-                parts.push((layer, index * PART, sums, self.words.branch()?));
-            }
-        }
-        parts.into_par_iter().with_max_len(1).for_each(|(layer, start, sums, mut words)| {
-            // Whole numbers below 2⁵², in any order.
-            sums.fill(0.0);
-            workers.iter().for_each(|worker| worker.contributions.add_to(layer, start, sums));
-            finish(sums, &mut words);
+        self.sums.par_iter_mut().enumerate().for_each(|(layer, sums)| {
+            sums.par_chunks_mut(BLOCK).enumerate().with_min_len(PART / BLOCK).for_each(|(index, sums)| {
+                let mut exact = [0.0; BLOCK];
+                let exact = &mut exact[..sums.len()];
+                // Whole numbers below 2⁵², in any order.
+                workers.iter().for_each(|worker| worker.contributions.add_to(layer, index * BLOCK, exact));
+                add_whole(sums, exact);
+            });
         });
         Ok(())
     }
 }
 
-/// Whole numbers of steps below 2⁵² get their noise, and are then in units of C.
-fn add_noise(sums: &mut [f64], noise: &[i64]) {
-    widest!(for (sum, noise) in sums.iter_mut().zip(noise) {
-        *sum = (*sum as i64).wrapping_add(*noise) as f64 / CLIP_STEPS;
+/// Adds whole numbers below 2⁵².
+fn add_whole(sums: &mut [i64], exact: &[f64]) {
+    debug_assert!(exact.iter().all(|sum| sum.fract() == 0.0 && sum.abs() < CLIP_STEPS_SQUARED));
+    widest!(for (sum, exact) in sums.iter_mut().zip(exact) {
+        *sum = sum.wrapping_add(*exact as i64);
     });
 }
 
@@ -205,7 +219,8 @@ pub(super) fn noisy_moments<W: Words>(
         let row = &mut sums[i * side + i..(i + 1) * side];
         let mut draws = vec![0; row.len()];
         noise.noise.fill_wrapping(words, &mut draws);
-        add_noise(row, &draws);
+        add_whole(&mut draws, row);
+        row.iter_mut().zip(draws).for_each(|(sum, steps)| *sum = steps as f64 / CLIP_STEPS);
         (i..side).for_each(|j| sums[j * side + i] = sums[i * side + j]);
     }
     sums

@@ -28,7 +28,7 @@ use demur_noise::{Entropy, Words};
 use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
-use super::contribution::CLIP_STEPS_SQUARED;
+use super::contribution::{CLIP_STEPS, CLIP_STEPS_SQUARED};
 use super::curator::{Curator, Spring, StepNoise};
 use super::examples::{Examples, MAX_EXAMPLES};
 use super::model::Model;
@@ -218,8 +218,11 @@ impl Plan {
         })?;
         let mut curator = Curator::new(&self.network, examples, &self.step, self.recipe.clip, left, words);
         while state.step < self.recipe.steps {
-            let sums = curator.noisy_sum(&state.weights)?;
-            self.recipe.follow(sums, &mut state);
+            // Among the threads at once: who comes from outside has to wake them at every turn.
+            rayon::scope(|_| -> Result<(), LearnError> {
+                self.recipe.follow(curator.noisy_sum(&state.weights)?, &mut state);
+                Ok(())
+            })?;
             tell(watch, &Progress { step: state.step, steps: self.recipe.steps, checkpoint: &state })?;
         }
         Ok(Model::new(state.network, state.average))
@@ -260,8 +263,10 @@ impl Recipe {
     }
 
     /// One step of the weights. Post-processing: nothing but noisy sums goes in.
-    fn follow(&self, sums: &[Vec<f64>], state: &mut Checkpoint) {
+    fn follow(&self, sums: &[Vec<i64>], state: &mut Checkpoint) {
         state.step += 1;
+        // What a batch of the expected size adds up to, when all of it agrees.
+        let steps = CLIP_STEPS * self.batch as f64;
         let last = self.steps.div_ceil(if state.network.layers().len() == 1 { 2 } else { 10 });
         let averaged = state.step.saturating_sub(self.steps - last).max(1);
         let share = 1.0 / averaged as f64;
@@ -275,7 +280,7 @@ impl Recipe {
             parts.for_each(|(((weights, velocity), average), sums)| {
                 let entries = weights.iter_mut().zip(velocity).zip(average).zip(sums);
                 widest!(for (((weight, velocity), average), sum) in entries {
-                    let moved = self.momentum * f64::from(*velocity) + sum / self.batch as f64;
+                    let moved = self.momentum * f64::from(*velocity) + *sum as f64 / steps;
                     *velocity = moved as f32;
                     *weight = (f64::from(*weight) - self.rate * moved) as f32;
                     *average += ((f64::from(*weight) - f64::from(*average)) * share) as f32;
