@@ -138,7 +138,7 @@ fn own_ledger(folder: &Path) -> Location {
 }
 
 /// The nearest folder with a project in it: this one, or one above.
-fn project(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn project(folder: &Path) -> Option<PathBuf> {
     if folder.join(PROJECT).is_file() {
         return Some(folder.to_owned());
     }

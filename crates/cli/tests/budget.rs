@@ -222,13 +222,25 @@ fn places_without_a_ledger_are_named() {
     snapshot!("no_ledger_in_project", demur(&at.join("deep"), &["budget", "show"]));
 }
 
+/// It may say whose privacy counts, and that must not be missed.
+#[test]
+fn a_project_that_cannot_be_read_makes_no_budget() {
+    let folder = folder();
+    let at = folder.path();
+    std::fs::write(at.join("demur.toml"), "[budget]\nname = \"visits\nepsilon = 1\n").unwrap();
+    snapshot!("create-unreadable-project", demur(at, &["budget", "create", "visits", "--epsilon", "1"]));
+    assert!(!at.join(".demur").exists());
+    let said = ["budget", "create", "visits", "--epsilon", "1", "--dataset", "visits", "--unit", "user_id"];
+    assert!(run(at, &said).contains("every user_id of visits"));
+}
+
 #[test]
 fn the_ledger_is_found_from_any_folder_of_a_project() {
     let folder = folder();
     let at = folder.path();
     let deep = at.join("a").join("b");
     std::fs::create_dir_all(&deep).unwrap();
-    std::fs::write(at.join("demur.toml"), "").unwrap();
+    std::fs::write(at.join("demur.toml"), "[budget]\nname = \"visits\"\n").unwrap();
     run(&deep, &["budget", "create", "visits", "--epsilon", "1"]);
     assert!(at.join(".demur/ledger.db").exists());
     assert_eq!(json(at, &["budget", "show", "visits"])["epsilon"], 1);

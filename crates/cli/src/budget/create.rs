@@ -13,7 +13,7 @@ use crate::args::account::Form;
 use crate::args::budget::{Create, Kind};
 use crate::failure::Failure;
 use crate::output::Facts;
-use crate::place::Place;
+use crate::place::{self, Place};
 
 pub(crate) fn create(args: &Create, out: &mut impl Write) -> Result<(), Failure> {
     let place = Place::find(args.at.ledger.as_deref())?;
@@ -21,12 +21,13 @@ pub(crate) fn create(args: &Create, out: &mut impl Write) -> Result<(), Failure>
     let name = name(&args.name, args.requester.as_deref());
     // Before a ledger is made for it.
     name.check()?;
+    let project = project(args)?;
     // A part needs its whole, so its ledger is there already.
     let (ledger, new) = match args.requester {
         None => place.open_or_create()?,
         Some(_) => (place.open()?, false),
     };
-    let (dataset, unit) = protected(args, &ledger.book()?);
+    let (dataset, unit) = protected(args, project, &ledger.book()?);
     if args.scratch {
         let _ = writeln!(
             std::io::stderr(),
@@ -49,17 +50,22 @@ pub(crate) fn create(args: &Create, out: &mut impl Write) -> Result<(), Failure>
     }
 }
 
+/// The project here, if the budget is its own and it has something to say. One that cannot be read might have: whose privacy counts stands in it.
+fn project(args: &Create) -> Result<Option<Project>, Failure> {
+    let said = args.requester.is_some() || (args.dataset.is_some() && args.unit.is_some());
+    let Some(folder) = place::project(Path::new(".")).filter(|_| !said) else { return Ok(None) };
+    let project = Project::open(&folder)?;
+    let private = project.catalog.tables.values().any(|table| !table.public);
+    Ok(Some(project).filter(|project| private && project.catalog.budget.name == args.name))
+}
+
 /// The data and whose it is: a part protects what its whole does, the budget of the project here what demur.toml says.
-fn protected(args: &Create, book: &Book) -> (String, String) {
+fn protected(args: &Create, project: Option<Project>, book: &Book) -> (String, String) {
     let whole = args.requester.as_ref().and_then(|_| book.budget(&BudgetName::whole(&args.name)));
-    let project =
-        || Project::find(Path::new(".")).ok().filter(|project| project.catalog.budget.name == args.name);
-    let (dataset, unit) = match whole {
-        Some(whole) => (whole.dataset.clone(), whole.unit.clone()),
-        None => project().map_or_else(
-            || (args.name.clone(), ANY_UNIT.to_owned()),
-            |project| demur_engine::protected(&project.catalog),
-        ),
+    let (dataset, unit) = match (whole, project) {
+        (Some(whole), _) => (whole.dataset.clone(), whole.unit.clone()),
+        (None, Some(project)) => demur_engine::protected(&project.catalog),
+        (None, None) => (args.name.clone(), ANY_UNIT.to_owned()),
     };
     let dataset = if args.scratch { format!("{SCRATCH}{dataset}") } else { dataset };
     (args.dataset.clone().unwrap_or(dataset), args.unit.clone().unwrap_or(unit))
