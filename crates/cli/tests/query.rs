@@ -143,6 +143,8 @@ error[plan.meaning]: there is no column `nigths`
   hint: did you mean `nights`? There are: age, cost, day, department, nights, patient_id, region
 ";
     assert!(told(&output).starts_with(expected), "{}", told(&output));
+    let output = ask(folder.path(), "SELECT COUNT(name) FROM visits", &[]);
+    assert!(told(&output).contains("  hint: there are: age, "), "`age` is not meant: {}", told(&output));
     let output = run(folder.path(), &["explain", "SELECT COUNT(* FROM visits", "--epsilon", "1"]);
     assert!(
         told(&output).contains("  1 | SELECT COUNT(* FROM visits\n    |                ^^^^\n"),

@@ -182,7 +182,12 @@ pub(crate) fn no_column(error: &DataFusionError) -> Option<PlanError> {
     names.dedup();
     let asked = field.name();
     let far = |name: &&str| levenshtein(&name.to_lowercase(), &asked.to_lowercase());
-    let near = names.iter().copied().min_by_key(far).filter(|name| far(name) <= 1 + asked.len() / 4);
+    // A slip in each three letters, and something must be left.
+    let is_near = |name: &&str| {
+        let shorter = name.len().min(asked.len());
+        far(name) <= (shorter / 3).max(1) && far(name) < shorter
+    };
+    let near = names.iter().copied().min_by_key(far).filter(is_near);
     let text = match &field.relation {
         Some(table) => format!("there is no column `{asked}` in `{table}`"),
         None => format!("there is no column `{asked}`"),
