@@ -6,7 +6,7 @@
 //! comes first, items are sorted by all they have, and groups of the same rank are told apart by their bytes.
 
 use crate::context::Context;
-use crate::entries::{Chosen, Sums};
+use crate::entries::{Chosen, Known, Sums};
 use crate::error::TallyError;
 use crate::keep::{Ranked, keep_smallest};
 use crate::order::PLACE;
@@ -29,105 +29,66 @@ pub(crate) fn key(unit: u64, rank: u32) -> u64 {
     unit >> (RANK + PLACE) << (RANK + PLACE) | u64::from(rank) << PLACE
 }
 
-/// Items in order, as far as one must look at them again.
-#[derive(Default)]
-pub(crate) struct Sorted {
-    /// Where each new pair of unit and group begins, and, in the last bit, whether the unit is new too.
-    pairs: Vec<u32>,
-    /// By their places in the order: the group of each, and the sums of all before it.
-    groups: Vec<u32>,
-    before: Vec<Sums>,
-}
-
 /// Chooses among items, given their order by their keys. By parts: if it must be known which items make an entry.
 pub(crate) fn choose(
     (order, keys): (&[u32], &[u64]),
     item: impl Fn(usize) -> Item,
     rank: impl Fn(Item) -> u32,
     (context, by_parts): (&Context, bool),
-    (sorted, chosen): (&mut Sorted, &mut Chosen),
+    chosen: &mut Chosen,
 ) -> Result<(), TallyError> {
     chosen.make_room(order.len(), by_parts);
-    if !sorted.walk((order, keys), &item) {
+    let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
+    let told_apart = match by_parts {
+        true => walk::<true>((order, keys), &item, most, chosen),
+        false => walk::<false>((order, keys), &item, most, chosen),
+    };
+    if !told_apart {
         let items: Vec<Item> = (0..order.len()).map(item).collect();
         return choose_by_bytes(&items, rank, context, chosen);
-    }
-    let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
-    sorted.keep(order, most, chosen);
-    if by_parts {
-        sorted.say_of_items(order, most, chosen);
     }
     Ok(())
 }
 
-impl Sorted {
-    /// Finds the pairs; false if keys leave something open.
-    #[inline(never)]
-    fn walk(&mut self, (order, keys): (&[u32], &[u64]), item: impl Fn(usize) -> Item) -> bool {
-        let Self { pairs, groups, before } = self;
-        pairs.resize(pairs.len().max(order.len() + 1), 0);
-        groups.resize(groups.len().max(order.len()), 0);
-        before.resize(before.len().max(order.len() + 1), Sums::default());
-        let (pairs, groups, before) =
-            (&mut pairs[..], &mut groups[..order.len()], &mut before[1..=order.len()]);
-        let mut found = 0;
-        let mut open = false;
-        let mut sums = Sums::default();
-        let (mut last_unit, mut last_group, mut last_key) = match order.first() {
-            Some(&first) => (!item(first as usize).unit, 0, !keys[first as usize]),
-            None => (0, 0, 0),
-        };
-        for (place, ((&at, group), before)) in order.iter().zip(groups).zip(before).enumerate() {
-            let (item, key) = (item(at as usize), keys[at as usize]);
-            let differ = key ^ last_key;
-            let new_unit = item.unit != last_unit;
-            let new_group = (item.group != last_group) | new_unit;
-            open |= new_unit & (differ >> (RANK + PLACE) == 0) | new_group & (differ == 0);
-            pairs[found] = (place as u32) << 1 | u32::from(new_unit);
-            found += usize::from(new_group);
-            *group = item.group;
-            sums = sums.plus(item.sums);
-            *before = sums;
-            (last_unit, last_group, last_key) = (item.unit, item.group, key);
+/// Keeps the first groups of each unit; false if keys leave something open.
+///
+/// No branch depends on the items: what is not kept is written behind all that is, and overwritten.
+#[inline(never)]
+fn walk<const BY_PARTS: bool>(
+    (order, keys): (&[u32], &[u64]),
+    item: impl Fn(usize) -> Item,
+    most: u32,
+    chosen: &mut Chosen,
+) -> bool {
+    let Chosen { known, ends, of_items, .. } = chosen;
+    let (known, ends) = (&mut known[..], &mut ends[..]);
+    let [mut units, mut entries] = [0; 2];
+    let (mut met, mut sum, mut open) = (0, Sums::default(), false);
+    let (mut last_unit, mut last_group, mut last_key) = match order.first() {
+        Some(&first) => (!item(first as usize).unit, 0, !keys[first as usize]),
+        None => (0, 0, 0),
+    };
+    for &at in order {
+        let (item, key) = (item(at as usize), keys[at as usize]);
+        let differ = key ^ last_key;
+        let new_unit = item.unit != last_unit;
+        let new_group = (item.group != last_group) | new_unit;
+        open |= new_unit & (differ >> (RANK + PLACE) == 0) | new_group & (differ == 0);
+        met = if new_unit { 1 } else { met + u32::from(new_group) };
+        let kept = met <= most;
+        units += usize::from(new_unit);
+        entries += usize::from(new_group & kept);
+        sum = if new_group { item.sums } else { sum.plus(item.sums) };
+        let entry = entries - usize::from(kept);
+        known[entry] = Known { group: item.group, item: at, sums: sum };
+        ends[units - 1] = entries as u32;
+        if BY_PARTS {
+            of_items[at as usize] = if kept { entries as u32 } else { 0 };
         }
-        pairs[found] = (order.len() as u32) << 1;
-        self.pairs.truncate(found + 1);
-        !open
+        (last_unit, last_group, last_key) = (item.unit, item.group, key);
     }
-
-    /// Keeps the first pairs of each unit.
-    #[inline(never)]
-    fn keep(&self, order: &[u32], most: u32, chosen: &mut Chosen) {
-        let Chosen { groups, items, sums, ends, .. } = chosen;
-        let (groups, items, sums, ends) = (&mut groups[..], &mut items[..], &mut sums[..], &mut ends[..]);
-        let [mut units, mut entries] = [0; 2];
-        let mut met = 0;
-        for pair in self.pairs.windows(2) {
-            let [start, end] = [(pair[0] >> 1) as usize, (pair[1] >> 1) as usize];
-            let new_unit = pair[0] & 1;
-            met = if new_unit == 1 { 1 } else { met + 1 };
-            groups[entries] = self.groups[start];
-            items[entries] = order[start];
-            sums[entries] = self.before[end].minus(self.before[start]);
-            entries += usize::from(met <= most);
-            units += new_unit as usize;
-            ends[units - 1] = entries as u32;
-        }
-        (chosen.entries, chosen.units) = (entries, units);
-    }
-
-    /// Says of each item which entry it belongs to.
-    fn say_of_items(&self, order: &[u32], most: u32, chosen: &mut Chosen) {
-        let [mut met, mut entries] = [0; 2];
-        for pair in self.pairs.windows(2) {
-            met = if pair[0] & 1 == 1 { 1 } else { met + 1 };
-            let kept = met <= most;
-            entries += u32::from(kept);
-            for &at in &order[(pair[0] >> 1) as usize..(pair[1] >> 1) as usize] {
-                chosen.of_items[at as usize] = if kept { entries } else { 0 };
-            }
-        }
-    }
+    (chosen.entries, chosen.units) = (entries, units);
+    !open
 }
 
 /// Chooses where two keys are equal that should not be.
@@ -159,9 +120,8 @@ fn choose_by_bytes(
                     *entry = chosen.entries as u32 + 1;
                 }
             }
-            chosen.groups[chosen.entries] = group;
-            chosen.items[chosen.entries] = unit[first as usize].3 as u32;
-            chosen.sums[chosen.entries] = sums;
+            let item = unit[first as usize].3 as u32;
+            chosen.known[chosen.entries] = Known { group, item, sums };
             chosen.entries += 1;
         }
         chosen.ends[chosen.units] = chosen.entries as u32;
@@ -209,8 +169,9 @@ mod tests {
                 .map(|entry| {
                     let of = chosen.of_items.iter().enumerate().filter(|(_, of)| **of == entry as u32 + 1);
                     let of: Vec<usize> = of.map(|(at, _)| at).collect();
-                    assert!(of.contains(&(chosen.items[entry] as usize)));
-                    (chosen.groups[entry], chosen.sums[entry], of)
+                    let Known { group, item, sums } = chosen.known[entry];
+                    assert!(of.contains(&(item as usize)));
+                    (group, sums, of)
                 })
                 .collect();
             entries.sort_by_key(|entry| entry.0);
@@ -247,11 +208,10 @@ mod tests {
             let mut keys: Vec<u64> = items.iter().map(|&item| key(item.unit, rank(item))).collect();
             let mut order = Vec::new();
             crate::order::order(&mut keys, [items.len() as u32].into_iter(), &mut order);
-            let (mut sorted, mut chosen) = (Sorted::default(), Chosen::default());
-            let into = (&mut sorted, &mut chosen);
-            choose((&order, &keys), |at| items[at], rank, (&context, true), into).unwrap();
+            let mut chosen = Chosen::default();
+            choose((&order, &keys), |at| items[at], rank, (&context, true), &mut chosen).unwrap();
             prop_assert_eq!(plain(&chosen), obvious(&items, most, rank));
-            let known = sorted.walk((&order, &keys), |at| items[at]);
+            let known = walk::<true>((&order, &keys), |at| items[at], most as u32, &mut chosen);
             prop_assert!(known || near > 20 || mask != u64::MAX);
         }
     }

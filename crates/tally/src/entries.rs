@@ -30,14 +30,21 @@ pub(crate) struct Chosen {
     /// How many entries there are, and how many units they belong to.
     pub(crate) entries: usize,
     pub(crate) units: usize,
-    /// Of each entry, unit after unit: its group, one of the items it is made of, and the sums that can be made while groups are chosen.
-    pub(crate) groups: Vec<u32>,
-    pub(crate) items: Vec<u32>,
-    pub(crate) sums: Vec<Sums>,
+    /// Of each entry, unit after unit, what is known while groups are chosen.
+    pub(crate) known: Vec<Known>,
     /// Where the entries of each unit end.
     pub(crate) ends: Vec<u32>,
     /// For each row, and then for each earlier entry, the entry it belongs to, counted from 1; 0 if its unit does not keep its group.
     pub(crate) of_items: Vec<u32>,
+}
+
+/// What is known of an entry while groups are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) group: u32,
+    /// One of the items it is made of.
+    pub(crate) item: u32,
+    pub(crate) sums: Sums,
 }
 
 /// A unit, and how many entries it has.
@@ -76,12 +83,6 @@ impl Sums {
         [self.counts as u32 as i64, there, low.wrapping_mul(there).wrapping_add(self.above as i64)]
     }
 
-    /// Without those of some of the rows.
-    #[inline(always)]
-    pub(crate) fn minus(self, other: Self) -> Self {
-        Self { counts: self.counts.wrapping_sub(other.counts), above: self.above.wrapping_sub(other.above) }
-    }
-
     #[inline(always)]
     pub(crate) fn plus(self, other: Self) -> Self {
         Self { counts: self.counts.wrapping_add(other.counts), above: self.above.wrapping_add(other.above) }
@@ -92,11 +93,9 @@ impl Chosen {
     /// Has room for what so many items come to. By parts: for each of them as well.
     pub(crate) fn make_room(&mut self, items: usize, by_parts: bool) {
         [self.entries, self.units] = [0; 2];
-        if self.groups.len() <= items {
+        if self.known.len() <= items {
             // One more than there can be, for what is not kept.
-            self.groups.resize(items + 1, 0);
-            self.items.resize(items + 1, 0);
-            self.sums.resize(items + 1, Sums::default());
+            self.known.resize(items + 1, Known::default());
             self.ends.resize(items + 1, 0);
         }
         self.of_items.clear();
@@ -163,13 +162,19 @@ impl<N: Number> Entries<N> {
         context: &Context,
     ) -> Result<(), TallyError> {
         self.clear();
-        self.groups.extend_from_slice(&chosen.groups[..chosen.entries]);
+        let known = &chosen.known[..chosen.entries];
+        self.groups.extend(known.iter().map(|known| known.group));
         let Layout { lanes, spreads, picks, packing, .. } = context.layout;
         let value = |row: usize, source: usize| rows.value(first + row, packing.places[source], packing);
         for ((sums, before), lane) in self.lanes.iter_mut().zip(&earlier.lanes).zip(lanes) {
             if let Some(at) = context.layout.sum_of(lane).filter(|_| N::NARROW) {
-                let numbers = chosen.sums[..chosen.entries].iter().map(|sums| sums.numbers(packing.low));
-                sums.extend(numbers.map(|numbers| N::of(numbers[at].into())));
+                let numbers = known.iter().map(|known| known.sums.numbers(packing.low));
+                // A loop for each, so that nothing is decided within it.
+                match at {
+                    0 => sums.extend(numbers.map(|numbers| N::of(numbers[0].into()))),
+                    1 => sums.extend(numbers.map(|numbers| N::of(numbers[1].into()))),
+                    _ => sums.extend(numbers.map(|numbers| N::of(numbers[2].into()))),
+                }
                 continue;
             }
             match *lane {

@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use crate::archive::Archive;
-use crate::choose::{Item, Sorted, choose, key};
+use crate::choose::{Item, choose, key};
 use crate::context::Context;
 use crate::entries::{Chosen, Entries, Unit};
 use crate::error::TallyError;
@@ -116,7 +116,6 @@ struct Settler<H, N> {
     /// Of the items in hand, rows first: their keys, and their order by them.
     keys: Vec<u64>,
     order: Vec<u32>,
-    sorted: Sorted,
     chosen: Chosen,
     units: Vec<Unit>,
     /// What earlier rows came to, and the names of the units.
@@ -132,7 +131,6 @@ impl<H: Head, N: Number> Settler<H, N> {
             rows: Rows::with_capacity(0, &layout.packing),
             keys: Vec::new(),
             order: Vec::new(),
-            sorted: Sorted::default(),
             chosen: Chosen::default(),
             units: Vec::new(),
             earlier: Entries::new(layout),
@@ -186,7 +184,7 @@ impl<H: Head, N: Number> Settler<H, N> {
         self.units.clear();
         let mut start = 0;
         self.units.extend(self.chosen.ends[..self.chosen.units].iter().map(|&end| {
-            let item = self.chosen.items[start as usize] as usize;
+            let item = self.chosen.known[start as usize].item as usize;
             let name = match item.checked_sub(rows.len()) {
                 None => self.rows.heads[rows.start + item].name(),
                 Some(earlier) => self.earlier_units[earlier],
@@ -241,8 +239,7 @@ impl<H: Head, N: Number> Settler<H, N> {
             None => earlier[at - heads.len()],
         };
         let by_parts = context.layout.by_parts || !N::NARROW;
-        let into = (&mut self.sorted, &mut self.chosen);
-        choose((&self.order, &self.keys), item, rank_of, (context, by_parts), into)
+        choose((&self.order, &self.keys), item, rank_of, (context, by_parts), &mut self.chosen)
     }
 
     /// Puts the rows of each bucket together.

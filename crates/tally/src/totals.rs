@@ -47,15 +47,14 @@ impl Totals {
         for (part, recipe) in self.parts.iter_mut().zip(&context.layout.recipes) {
             match (part, *recipe) {
                 (Part::Number(total), Recipe::Count { lane, most }) => {
-                    add_each(total, groups, |entry| bound::count(lanes[lane][entry], most));
+                    add_each(total, groups, &lanes[lane], |rows| bound::count(*rows, most));
                 }
                 (Part::Number(total), Recipe::Sum { lane, unit }) => {
-                    add_each(total, groups, |entry| bound::sum(lanes[lane][entry], unit));
+                    add_each(total, groups, &lanes[lane], |sum| bound::sum(*sum, unit));
                 }
                 (Part::Number(total), Recipe::Deviation { sum, there, centre, most }) => {
-                    let [sum, there] = [&lanes[sum], &lanes[there]];
-                    add_each(total, groups, |entry| {
-                        bound::deviation(sum[entry].into(), there[entry].into(), centre, most)
+                    add_each(total, groups, lanes[sum].iter().zip(&lanes[there]), |(&sum, &there)| {
+                        bound::deviation(sum.into(), there.into(), centre, most)
                     });
                 }
                 (Part::Cells(total), Recipe::Histogram { spread, most, .. }) => {
@@ -125,8 +124,14 @@ impl Take for Totals {
     }
 }
 
-fn add_each(total: &mut [i128], groups: &[u32], number: impl Fn(usize) -> i128) {
-    for (entry, &group) in groups.iter().enumerate() {
+/// Adds to each entry's group what is made of the entry.
+fn add_each<E>(
+    total: &mut [i128],
+    groups: &[u32],
+    entries: impl IntoIterator<Item = E>,
+    number: impl Fn(E) -> i128,
+) {
+    for (&group, entry) in groups.iter().zip(entries) {
         total[group as usize] += number(entry);
     }
 }
