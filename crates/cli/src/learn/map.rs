@@ -50,8 +50,8 @@ fn picture(map: &HotSpots, names: [&str; 2]) -> (Vec<Plot>, Layout) {
         .with_color_map(ColorMap::Inferno)
         .with_legend("log10(1 + count)");
     let plots = vec![Plot::Heatmap(heatmap)];
-    let layout = Layout::auto_from_plots(&plots).with_clamp_axis().with_clamp_y_axis();
-    let layout = layout.with_title("Hot spots").with_x_label(names[0]).with_y_label(names[1]);
+    let layout =
+        Layout::auto_from_plots(&plots).with_title("Hot spots").with_x_label(names[0]).with_y_label(names[1]);
     (plots, layout)
 }
 
