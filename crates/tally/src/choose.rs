@@ -136,6 +136,7 @@ mod tests {
     use crate::groups::Things;
     use crate::hash::Secret;
     use crate::layout::Layout;
+    use crate::store::Store;
     use proptest::prelude::*;
 
     /// What was chosen, in full: the group, the sums and the items of each entry, unit after unit.
@@ -198,6 +199,7 @@ mod tests {
                 group_hashes: &hashes,
                 domains: &[],
                 value_hashes: &[],
+                store: &Store::new(0),
             };
             let items: Vec<Item> = picks.iter().enumerate().map(|(at, &(unit, group))| Item {
                 unit: unit.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> near,

@@ -1,10 +1,11 @@
-//! [`Context`]: what must be known of the query where units meet their rows.
+//! [`Context`]: what must be known where units meet their rows.
 
 use crate::error::TallyError;
 use crate::groups::Things;
 use crate::hash::{Secret, rank};
 use crate::keep::{Ranked, keep_smallest};
 use crate::layout::{Layout, Pick};
+use crate::store::Store;
 
 /// The query, and the hashes of all groups and values met so far.
 #[derive(Clone, Copy)]
@@ -16,6 +17,8 @@ pub(crate) struct Context<'a> {
     pub(crate) group_hashes: &'a [u64],
     pub(crate) domains: &'a [Things],
     pub(crate) value_hashes: &'a [Vec<u64>],
+    /// Where rows wait.
+    pub(crate) store: &'a Store,
 }
 
 impl Context<'_> {

@@ -70,8 +70,8 @@ mod shared;
 mod shelf;
 mod sources;
 mod spec;
-mod spill;
 mod steps;
+mod store;
 #[cfg(test)]
 mod tables;
 mod tallier;

@@ -144,8 +144,9 @@ fn aim(measure: Measure, at: usize, exponent: i32, inputs: &[Column]) -> Measure
 
 /// Often so impatient that few rows are settled many times.
 fn any_pace() -> impl Strategy<Value = Pace> {
-    let hasty = (1usize..6, 1usize..20, prop_oneof![Just(usize::MAX), 0usize..2000])
-        .prop_map(|(block, shelf, memory)| Pace { block, shelf, memory });
+    let bytes = prop_oneof![Just(usize::MAX), 0usize..2000];
+    let hasty = (1usize..6, 1usize..20, [bytes.clone(), bytes])
+        .prop_map(|(block, shelf, [waiting, settled])| Pace { block, shelf, waiting, settled });
     prop_oneof![3 => hasty, 1 => Just(Pace::default())]
 }
 

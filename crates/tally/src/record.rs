@@ -41,6 +41,13 @@ pub(crate) trait Head: Copy + Default {
     fn group(self, shares: Shares) -> u32;
 
     fn value(self, shares: Shares) -> u32;
+
+    /// How many bytes it is written in.
+    const BYTES: usize;
+
+    fn write(self, bytes: &mut [u8]);
+
+    fn read(bytes: &[u8]) -> Self;
 }
 
 /// A head for every row.
@@ -91,6 +98,28 @@ impl Head for Full {
     #[inline(always)]
     fn value(self, _: Shares) -> u32 {
         self.value
+    }
+
+    const BYTES: usize = 16;
+
+    #[inline(always)]
+    fn write(self, bytes: &mut [u8]) {
+        let rest = u64::from(self.group) << 32 | u64::from(self.value);
+        bytes[..8].copy_from_slice(&self.unit.to_le_bytes());
+        bytes[8..].copy_from_slice(&rest.to_le_bytes());
+    }
+
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> Self {
+        let (unit, rest) = (word(&bytes[..8]), word(&bytes[8..]));
+        Self { unit, group: (rest >> 32) as u32, value: rest as u32 }
+    }
+}
+
+impl Full {
+    /// The head of the same row.
+    pub(crate) fn of<H: Head>(head: H, names: Names, shares: Shares) -> Self {
+        Self { unit: head.unit(names), group: head.group(shares), value: head.value(shares) }
     }
 }
 
@@ -151,6 +180,25 @@ impl Head for Slim {
     fn value(self, shares: Shares) -> u32 {
         self.0 as u32 & shares.nothing
     }
+
+    const BYTES: usize = 8;
+
+    #[inline(always)]
+    fn write(self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(&self.0.to_le_bytes());
+    }
+
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> Self {
+        Self(word(bytes))
+    }
+}
+
+#[inline(always)]
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(bytes);
+    u64::from_le_bytes(word)
 }
 
 /// Where a source is, and how it is written.
@@ -292,38 +340,52 @@ impl<H: Head> Rows<H> {
         }
     }
 
-    /// How much memory they take.
-    pub(crate) fn size(&self) -> usize {
-        self.heads.capacity() * size_of::<H>() + self.tails.capacity() * size_of::<u32>()
+    pub(crate) fn clear(&mut self) {
+        self.heads.clear();
+        self.tails.clear();
     }
 
-    /// The same rows with full heads.
-    pub(crate) fn widen(self, names: Names, packing: &Packing) -> Rows<Full> {
-        let full = |head: &H| Full {
-            unit: head.unit(names),
-            group: head.group(packing.shares),
-            value: head.value(packing.shares),
-        };
-        Rows { heads: self.heads.iter().map(full).collect(), tails: self.tails }
+    /// Writes them over what stood there.
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        let end = self.heads.len() * H::BYTES;
+        bytes.resize(end + self.tails.len() * size_of::<u32>(), 0);
+        let (heads, tails) = bytes.split_at_mut(end);
+        heads.chunks_exact_mut(H::BYTES).zip(&self.heads).for_each(|(to, head)| head.write(to));
+        tails
+            .chunks_exact_mut(4)
+            .zip(&self.tails)
+            .for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
     }
 
-    /// Makes this the rows of several blocks; `place` says where each row goes, given its head.
-    pub(crate) fn rearrange(&mut self, blocks: &[Self], packing: &Packing, mut place: impl FnMut(H) -> u32) {
-        let rows = blocks.iter().map(Self::len).sum();
+    /// Appends so many rows that were written.
+    pub(crate) fn read(&mut self, bytes: &[u8], rows: usize) {
+        let (heads, tails) = bytes.split_at(rows * H::BYTES);
+        self.heads.extend(heads.chunks_exact(H::BYTES).map(H::read));
+        self.tails.extend(
+            tails.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])),
+        );
+    }
+
+    /// Appends other rows, which get heads of this kind.
+    pub(crate) fn append<O: Head>(&mut self, other: &Rows<O>, mut head: impl FnMut(O) -> H) {
+        self.heads.extend(other.heads.iter().map(|&other| head(other)));
+        self.tails.extend_from_slice(&other.tails);
+    }
+
+    /// Makes this the same rows in another order; `place` says where each row goes, given its head.
+    pub(crate) fn rearrange(&mut self, rows: &Self, packing: &Packing, mut place: impl FnMut(H) -> u32) {
         // What was there before is overwritten, so only what is missing is filled.
-        self.heads.resize(rows, H::default());
-        self.tails.resize(rows * packing.tail, 0);
-        for block in blocks {
-            if packing.tail == 0 {
-                for &head in &block.heads {
-                    self.heads[place(head) as usize] = head;
-                }
-            } else {
-                for (&head, tail) in block.heads.iter().zip(block.tails.chunks_exact(packing.tail)) {
-                    let to = place(head) as usize;
-                    self.heads[to] = head;
-                    self.tails[to * packing.tail..][..packing.tail].copy_from_slice(tail);
-                }
+        self.heads.resize(rows.len(), H::default());
+        self.tails.resize(rows.len() * packing.tail, 0);
+        if packing.tail == 0 {
+            for &head in &rows.heads {
+                self.heads[place(head) as usize] = head;
+            }
+        } else {
+            for (&head, tail) in rows.heads.iter().zip(rows.tails.chunks_exact(packing.tail)) {
+                let to = place(head) as usize;
+                self.heads[to] = head;
+                self.tails[to * packing.tail..][..packing.tail].copy_from_slice(tail);
             }
         }
     }
@@ -339,34 +401,6 @@ impl<H: Head> Rows<H> {
                 i64::from(words[0]) | i64::from(words[1]) << 32
             }
         }
-    }
-}
-
-impl Rows<Full> {
-    /// Each row as words: its unit, its group, its value, its tail.
-    pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
-        let tail = self.tails.len().checked_div(self.heads.len()).unwrap_or(0);
-        self.heads.iter().enumerate().flat_map(move |(row, head)| {
-            let head = [head.unit as u32, (head.unit >> 32) as u32, head.group, head.value];
-            head.into_iter().chain(self.tails[row * tail..][..tail].iter().copied())
-        })
-    }
-
-    /// The rows that such words came from.
-    pub(crate) fn of_words<E>(
-        mut word: impl FnMut() -> Result<u32, E>,
-        rows: usize,
-        packing: &Packing,
-    ) -> Result<Self, E> {
-        let mut read = Self::with_capacity(rows, packing);
-        for _ in 0..rows {
-            let unit = u64::from(word()?) | u64::from(word()?) << 32;
-            read.heads.push(Full { unit, group: word()?, value: word()? });
-            for _ in 0..packing.tail {
-                read.tails.push(word()?);
-            }
-        }
-        Ok(read)
     }
 }
 
@@ -406,13 +440,16 @@ mod tests {
         let packing = Packing::new(sources);
         let names = Names::Hashes { shelf: 0x5A };
         let block: Rows<H> = rows(hashes, groups, values, &packing);
-        let mut turned = Rows::default();
+        let mut bytes = vec![7; 3];
+        block.write(&mut bytes);
+        let (mut twice, mut turned, mut full): (Rows<H>, _, _) = Default::default();
+        (0..2).for_each(|_| twice.read(&bytes, block.len()));
         let mut next = 2 * hashes.len() as u32;
-        turned.rearrange(&[block.clone(), block], &packing, |_| {
+        Rows::rearrange(&mut turned, &twice, &packing, |_| {
             next -= 1;
             next
         });
-        let full = turned.clone().widen(names, &packing);
+        Rows::append(&mut full, &turned, |head| Full::of(head, names, packing.shares));
         for at in 0..2 * hashes.len() {
             let row = hashes.len() - 1 - at % hashes.len();
             let head = turned.heads[at];

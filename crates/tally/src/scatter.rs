@@ -43,6 +43,8 @@ struct Named {
 struct Desk {
     hashes: Hashes,
     settlers: Settlers,
+    /// Where a block is written.
+    bytes: Vec<u8>,
 }
 
 /// The units of a batch.
@@ -65,7 +67,11 @@ impl Scatter {
         Self {
             slim: Blocks::new(),
             full: Blocks::new(),
-            desk: Desk { hashes: Hashes::default(), settlers: Settlers::new(&shared.layout) },
+            desk: Desk {
+                hashes: Hashes::default(),
+                settlers: Settlers::new(&shared.layout),
+                bytes: Vec::new(),
+            },
             batch: Batch::default(),
         }
     }
@@ -148,39 +154,30 @@ impl<H: Waits> Blocks<H> {
         Ok(())
     }
 
-    /// Lets a block grow, or begins a new one; shelves that get few rows are left with the little room they made.
+    /// Lets a block grow, or empties it; shelves that get few rows are left with the little room they made.
     #[cold]
     fn make_room(&mut self, shelf: usize, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
-        let (packing, most) = (&shared.layout.packing, shared.pace.block);
-        match self.rows[shelf].len() {
-            rows if rows < most => self.rows[shelf].heads.reserve_exact(rows.max(4).min(most - rows)),
-            _ => {
-                self.flush(shelf, shared, desk)?;
-                self.rows[shelf] = Rows::with_capacity(most, packing);
-            }
+        let (rows, most) = (self.rows[shelf].len(), shared.pace.block);
+        if rows < most {
+            self.rows[shelf].heads.reserve_exact(rows.max(4).min(most - rows));
+            return Ok(());
         }
-        Ok(())
+        self.flush(shelf, shared, desk)
     }
 
     fn flush(&mut self, number: usize, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
-        let mut rows =
-            std::mem::replace(&mut self.rows[number], Rows::with_capacity(0, &shared.layout.packing));
+        let rows = &mut self.rows[number];
         let mut shelf = lock(&shared.shelves[number])?;
         let named = &mut self.strings[number];
         if named.bytes.len() > 0 {
-            shelf.number(&mut rows, named.bytes.iter().zip(named.hashes.iter().copied()))?;
+            shelf.number(rows, named.bytes.iter().zip(named.hashes.iter().copied()))?;
             named.bytes.clear();
             named.hashes.clear();
         }
         // With the shelf in hand every group on it is known, whoever brought it.
         let context = shared.context(&mut desk.hashes)?;
-        let before = shelf.size();
-        shelf.add(rows, shared.pace.shelf, &context, &mut desk.settlers)?;
-        if shared.hold(before, shelf.size()) > shared.pace.memory {
-            let before = shelf.size();
-            shelf.spill(&context)?;
-            shared.hold(before, shelf.size());
-        }
+        shelf.add(rows, (shared, &context), &mut desk.settlers, &mut desk.bytes)?;
+        rows.clear();
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use crate::layout::Layout;
 use crate::names::Names;
 use crate::order::order;
 use crate::record::{Full, Head, Rows, Slim};
-use crate::waiting::Waiting;
+use crate::waiting::{Taken, Waiting};
 use crate::wide::{Number, fits};
 
 /// A bucket has about this many rows.
@@ -69,6 +69,7 @@ pub(crate) trait Take {
 
 /// Settles one shelf after the other: a settler for each kind of head and of sum.
 pub(crate) struct Settlers {
+    taken: Taken,
     slim: (Settler<Slim, i64>, Settler<Slim, i128>),
     full: (Settler<Full, i64>, Settler<Full, i128>),
 }
@@ -76,34 +77,28 @@ pub(crate) struct Settlers {
 impl Settlers {
     pub(crate) fn new(layout: &Layout) -> Self {
         Self {
+            taken: Taken::default(),
             slim: (Settler::new(layout), Settler::new(layout)),
             full: (Settler::new(layout), Settler::new(layout)),
         }
     }
 
-    /// Hands out all units of a shelf that has got so many rows in all.
+    /// Hands out all units of a shelf that has got so many rows in all, once up to about `most` of those that wait are settled.
     pub(crate) fn settle(
         &mut self,
-        (waiting, rows): (&mut Waiting, u64),
+        (waiting, most, rows): (&mut Waiting, usize, u64),
         archive: &Archive,
         names: Names,
         context: &Context,
         take: &mut impl Take,
     ) -> Result<(), TallyError> {
-        let narrow = is_narrow(rows, context.layout.reach);
-        if waiting.full.is_empty() {
-            let Self { slim: (one, other), .. } = self;
-            match narrow {
-                true => one.settle(&waiting.slim, archive, names, context, take),
-                false => other.settle(&waiting.slim, archive, names, context, take),
-            }
-        } else {
-            waiting.widen(names, &context.layout.packing);
-            let Self { full: (one, other), .. } = self;
-            match narrow {
-                true => one.settle(&waiting.full, archive, names, context, take),
-                false => other.settle(&waiting.full, archive, names, context, take),
-            }
+        let Self { taken, slim, full } = self;
+        waiting.take(most, names, context, taken)?;
+        match (taken.full.len() == 0, is_narrow(rows, context.layout.reach)) {
+            (true, true) => slim.0.settle(&taken.slim, archive, names, context, take),
+            (true, false) => slim.1.settle(&taken.slim, archive, names, context, take),
+            (false, true) => full.0.settle(&taken.full, archive, names, context, take),
+            (false, false) => full.1.settle(&taken.full, archive, names, context, take),
         }
     }
 }
@@ -141,19 +136,18 @@ impl<H: Head, N: Number> Settler<H, N> {
 
     fn settle(
         &mut self,
-        blocks: &[Rows<H>],
+        rows: &Rows<H>,
         archive: &Archive,
         names: Names,
         context: &Context,
         take: &mut impl Take,
     ) -> Result<(), TallyError> {
-        let rows: usize = blocks.iter().map(Rows::len).sum();
-        if rows > MOST {
+        if rows.len() > MOST {
             return Err(TallyError::too_large("rows that wait for their units"));
         }
-        let bits = (rows / ROWS).max(2).ilog2();
+        let bits = (rows.len() / ROWS).max(2).ilog2();
         let place = Place { shift: names.shift(H::NAME_BITS), bits };
-        self.deal(blocks, place, context.layout);
+        self.deal(rows, place, context.layout);
         let mut archive = archive.read();
         let mut start = 0;
         for first in (0..1usize << bits).step_by(BUCKETS) {
@@ -243,12 +237,12 @@ impl<H: Head, N: Number> Settler<H, N> {
     }
 
     /// Puts the rows of each bucket together.
-    fn deal(&mut self, blocks: &[Rows<H>], place: Place, layout: &Layout) {
+    fn deal(&mut self, rows: &Rows<H>, place: Place, layout: &Layout) {
         let ends = &mut self.ends;
         ends.clear();
         ends.resize(1 << place.bits, 0);
         let bucket_of = |head: H| place.bucket(head.name());
-        for &head in blocks.iter().flat_map(|block| &block.heads) {
+        for &head in &rows.heads {
             ends[bucket_of(head)] += 1;
         }
         let mut start = 0;
@@ -256,7 +250,7 @@ impl<H: Head, N: Number> Settler<H, N> {
             start += std::mem::replace(end, start);
         }
         // Each starts where the one before ends, and moves on to its own end.
-        self.rows.rearrange(blocks, &layout.packing, |head| {
+        self.rows.rearrange(rows, &layout.packing, |head| {
             let end = &mut ends[bucket_of(head)];
             *end += 1;
             *end - 1

@@ -15,6 +15,7 @@ use crate::names::SHELVES;
 use crate::shelf::Shelf;
 use crate::spec::{Measure, Spec};
 use crate::steps::accepts;
+use crate::store::Store;
 use crate::totals::Totals;
 
 /// How many rows may wait; the result does not depend on it.
@@ -24,13 +25,23 @@ pub(crate) struct Pace {
     pub(crate) block: usize,
     /// On a shelf, before they are settled.
     pub(crate) shelf: usize,
-    /// How many bytes all shelves may hold, before rows wait on disk.
-    pub(crate) memory: usize,
+    /// How many bytes rows that wait may take in memory, all together.
+    pub(crate) waiting: usize,
+    /// How many bytes may be kept of rows that are settled, before others wait until the end.
+    pub(crate) settled: usize,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { block: 1 << 10, shelf: 1 << 16, memory: usize::MAX }
+        Self { block: 1 << 10, shelf: 1 << 16, waiting: 8 << 20, settled: usize::MAX }
+    }
+}
+
+impl Pace {
+    /// The usual pace within so much memory.
+    pub(crate) fn within(memory: usize) -> Self {
+        let usual = Self::default();
+        Self { waiting: usual.waiting.min(memory), settled: memory, ..usual }
     }
 }
 
@@ -47,8 +58,10 @@ pub(crate) struct Shared {
     pub(crate) shelves: Vec<Mutex<Shelf>>,
     /// Sums over rows of feeds that have finished, if each row is a unit.
     pub(crate) totals: Mutex<Totals>,
-    /// How many bytes the shelves hold.
-    held: AtomicUsize,
+    /// Where rows wait.
+    pub(crate) store: Store,
+    /// How many bytes there are of what is settled.
+    settled: AtomicUsize,
     pub(crate) rows: AtomicU64,
     pub(crate) opened: AtomicU64,
     pub(crate) finished: AtomicU64,
@@ -72,7 +85,8 @@ impl Shared {
             domains: layout.domains.iter().map(|_| Things::new(secret)).collect(),
             shelves: (0..shelves).map(|shelf| Mutex::new(Shelf::new(shelf, strings))).collect(),
             totals: Mutex::new(Totals::new(&layout, 0)),
-            held: AtomicUsize::new(0),
+            store: Store::new(pace.waiting),
+            settled: AtomicUsize::new(0),
             rows: AtomicU64::new(0),
             opened: AtomicU64::new(0),
             finished: AtomicU64::new(0),
@@ -83,10 +97,14 @@ impl Shared {
         })
     }
 
-    /// How much all shelves hold, now that one of them holds more or less than before.
-    pub(crate) fn hold(&self, before: usize, after: usize) -> usize {
-        let change = after.wrapping_sub(before);
-        self.held.fetch_add(change, Relaxed).wrapping_add(change)
+    /// Notes that a shelf has more or less that is settled than before.
+    pub(crate) fn count_settled(&self, before: usize, after: usize) {
+        self.settled.fetch_add(after.wrapping_sub(before), Relaxed);
+    }
+
+    /// Whether there is room for more that is settled.
+    pub(crate) fn may_settle(&self) -> bool {
+        self.settled.load(Relaxed) <= self.pace.settled
     }
 
     /// What the units' tables must know, with hashes that reach as far as the numberings do.
@@ -104,6 +122,7 @@ impl Shared {
             group_hashes: &hashes.groups,
             domains: &self.domains,
             value_hashes: &hashes.values,
+            store: &self.store,
         })
     }
 }

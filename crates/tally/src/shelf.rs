@@ -6,9 +6,9 @@
 //! **Why.** The rows that wait on one shelf fit a core's cache, and the shelves are many enough for feeds seldom to meet at one. A shelf settles
 //! when its rows take more memory than what they came to before, so that settling costs a few visits per row.
 //!
-//! **Memory.** 8 bytes for each row that waits (16 if its unit is a word above 2³² or its group has no place), if it has no tail: up to 128 MB on all shelves, or what
-//! has been settled if that is more. For each unit that has been settled about 8 bytes, and for each of its kept groups about 2 and what its sums need. Where all
-//! shelves together hold more than they may, rows wait [on disk](crate::spill) instead, and are settled in the end, one shelf after the other.
+//! **Memory.** 8 bytes for each row that waits (16 if its unit is a word above 2³² or its group has no place), if it has no tail; [a store](crate::store) keeps a few MB of them in memory and
+//! the others, up to 128 MB or what has been settled if that is more, in a file. For each unit that has been settled about 8 bytes of memory, and for each of its kept groups about 2 and what its
+//! sums need. Where that is more than it may be on all shelves together, rows wait until the end, and are settled one shelf after the other.
 
 use crate::archive::Archive;
 use crate::context::Context;
@@ -16,7 +16,7 @@ use crate::error::TallyError;
 use crate::names::{NULL, Names, SHELVES};
 use crate::record::Rows;
 use crate::settle::{Settlers, Take};
-use crate::spill::Spill;
+use crate::shared::Shared;
 use crate::totals::Totals;
 use crate::waiting::{Waiting, Waits};
 use crate::words::Strings;
@@ -27,10 +27,8 @@ pub(crate) struct Shelf {
     /// Units that are strings, which are numbered here.
     strings: Option<Strings>,
     waiting: Waiting,
-    /// How many rows have come, and how many of them wait.
+    /// How many rows have come.
     rows: u64,
-    late: usize,
-    spilled: Spill,
     settled: Archive,
 }
 
@@ -42,8 +40,6 @@ impl Shelf {
             strings: strings.then(Strings::new),
             waiting: Waiting::default(),
             rows: 0,
-            late: 0,
-            spilled: Spill::default(),
             settled: Archive::default(),
         }
     }
@@ -66,71 +62,64 @@ impl Shelf {
         Ok(())
     }
 
-    /// How much memory it takes.
-    pub(crate) fn size(&self) -> usize {
-        self.waiting.size() + self.settled.size()
-    }
-
-    /// Takes rows, and settles if enough of them wait.
+    /// Takes rows, and settles if enough of them wait; `bytes` is a place to write them.
     pub(crate) fn add<H: Waits>(
         &mut self,
-        rows: Rows<H>,
-        patience: usize,
-        context: &Context,
+        block: &Rows<H>,
+        (shared, context): (&Shared, &Context),
         settlers: &mut Settlers,
+        bytes: &mut Vec<u8>,
     ) -> Result<(), TallyError> {
-        self.rows += rows.len() as u64;
-        self.late += rows.len();
-        H::wait(rows, &mut self.waiting);
-        if self.late < self.most_waiting(patience) {
-            return Ok(());
+        self.rows += block.len() as u64;
+        self.waiting.add(block, &shared.store, bytes)?;
+        if self.waiting.rows() >= self.most_waiting(shared) && shared.may_settle() {
+            self.settle_some((shared, context), settlers)?;
         }
-        let mut settled = Archive::default();
-        self.settle(context, settlers, &mut settled)?;
-        self.settled = settled;
         Ok(())
     }
 
     /// So many rows may wait before they are settled.
-    fn most_waiting(&self, patience: usize) -> usize {
-        patience.max(self.settled.size() / 8)
+    fn most_waiting(&self, shared: &Shared) -> usize {
+        shared.pace.shelf.max(self.settled.size() / 8)
     }
 
-    /// Settles all rows that wait, with what earlier ones came to.
+    /// Settles rows that wait, as many as may, and keeps what all came to.
+    fn settle_some(
+        &mut self,
+        (shared, context): (&Shared, &Context),
+        settlers: &mut Settlers,
+    ) -> Result<(), TallyError> {
+        let mut settled = Archive::default();
+        self.settle(self.most_waiting(shared), context, settlers, &mut settled)?;
+        shared.count_settled(self.settled.size(), settled.size());
+        self.settled = settled;
+        Ok(())
+    }
+
+    /// Settles so many of the rows that wait, with what earlier ones came to.
     fn settle(
         &mut self,
+        most: usize,
         context: &Context,
         settlers: &mut Settlers,
         take: &mut impl Take,
     ) -> Result<(), TallyError> {
         let names = names(&self.strings, self.number);
-        settlers.settle((&mut self.waiting, self.rows), &self.settled, names, context, take)?;
-        self.waiting.clear();
-        self.late = 0;
-        Ok(())
-    }
-
-    /// Puts the rows that wait on disk.
-    pub(crate) fn spill(&mut self, context: &Context) -> Result<(), TallyError> {
-        self.waiting.widen(names(&self.strings, self.number), &context.layout.packing);
-        self.spilled.write(&self.waiting.full)?;
-        self.waiting.clear();
-        self.late = 0;
-        Ok(())
+        settlers.settle((&mut self.waiting, most, self.rows), &self.settled, names, context, take)
     }
 
     /// Adds what the units may count for to the totals, and forgets them.
     pub(crate) fn add_to(
         &mut self,
         totals: &mut Totals,
-        patience: usize,
-        context: &Context,
+        (shared, context): (&Shared, &Context),
         settlers: &mut Settlers,
     ) -> Result<(), TallyError> {
-        let mut spilled = std::mem::take(&mut self.spilled);
-        let most = self.most_waiting(patience);
-        spilled.read(&context.layout.packing, most, |rows| self.add(rows, patience, context, settlers))?;
-        self.settle(context, settlers, totals)?;
+        while self.waiting.rows() > self.most_waiting(shared) {
+            self.settle_some((shared, context), settlers)?;
+        }
+        self.settle(usize::MAX, context, settlers, totals)?;
+        shared.count_settled(self.settled.size(), 0);
         self.settled = Archive::default();
         Ok(())
     }

@@ -28,7 +28,7 @@ use crate::totals::Totals;
 pub struct Limits {
     /// How many threads may add up units in the end.
     pub workers: usize,
-    /// How many bytes units and their rows may take, before rows wait on disk.
+    /// How many bytes units may take, before their rows wait in a file until the end.
     pub memory: usize,
 }
 
@@ -50,8 +50,7 @@ impl Tallier {
     ///
     /// `key` decides which groups a unit keeps; it must be drawn anew for each query and stay secret.
     pub fn new(spec: Spec, schema: &Schema, key: [u64; 2], limits: Limits) -> Result<Self, TallyError> {
-        let pace = Pace { memory: limits.memory, ..Pace::default() };
-        Self::with_secret(spec, schema, Secret::new(key), limits.workers, pace)
+        Self::with_secret(spec, schema, Secret::new(key), limits.workers, Pace::within(limits.memory))
     }
 
     pub(crate) fn with_secret(
@@ -113,7 +112,7 @@ fn add_up(shared: &Shared, workers: usize) -> Result<Totals, TallyError> {
         let mut totals = Totals::new(&shared.layout, context.group_hashes.len());
         let mut settlers = Settlers::new(&shared.layout);
         while let Some(shelf) = shared.shelves.get(next.fetch_add(1, Relaxed)) {
-            lock(shelf)?.add_to(&mut totals, shared.pace.shelf, &context, &mut settlers)?;
+            lock(shelf)?.add_to(&mut totals, (shared, &context), &mut settlers)?;
         }
         let mut merged = lock(&merged)?;
         match &mut *merged {

@@ -1,53 +1,98 @@
 //! [`Waiting`]: the rows of a shelf that have not been settled.
 
-use crate::names::Names;
-use crate::record::{Full, Head, Packing, Rows, Slim};
+use std::collections::VecDeque;
 
-/// Blocks of rows.
+use crate::context::Context;
+use crate::error::TallyError;
+use crate::names::Names;
+use crate::record::{Full, Head, Rows, SHORT_NAMES, Slim};
+use crate::store::{Kept, Store};
+
+/// Blocks of rows, in the order in which they came.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    pub(crate) slim: Vec<Rows<Slim>>,
-    pub(crate) full: Vec<Rows<Full>>,
+    blocks: VecDeque<Block>,
+    rows: usize,
+}
+
+#[derive(Debug)]
+struct Block {
+    kept: Kept,
+    rows: usize,
+    is_slim: bool,
+}
+
+/// Rows that wait no longer: all of them slim, or all of them full.
+#[derive(Default)]
+pub(crate) struct Taken {
+    pub(crate) slim: Rows<Slim>,
+    pub(crate) full: Rows<Full>,
+    buffer: Vec<u8>,
 }
 
 impl Waiting {
-    /// How much memory they take.
-    pub(crate) fn size(&self) -> usize {
-        self.slim.iter().map(Rows::size).sum::<usize>() + self.full.iter().map(Rows::size).sum::<usize>()
+    /// How many rows there are.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
     }
 
-    /// Gives all rows full heads.
-    pub(crate) fn widen(&mut self, names: Names, packing: &Packing) {
-        let slim = std::mem::take(&mut self.slim).into_iter();
-        self.full.extend(slim.map(|block| block.widen(names, packing)));
+    /// Adds a block; `bytes` is a place to write it.
+    pub(crate) fn add<H: Waits>(
+        &mut self,
+        block: &Rows<H>,
+        store: &Store,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), TallyError> {
+        block.write(bytes);
+        self.blocks.push_back(Block { kept: store.keep(bytes)?, rows: block.len(), is_slim: H::IS_SLIM });
+        self.rows += block.len();
+        Ok(())
     }
 
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+    /// Takes the first blocks, until there are so many rows or none are left.
+    pub(crate) fn take(
+        &mut self,
+        most: usize,
+        names: Names,
+        context: &Context,
+        taken: &mut Taken,
+    ) -> Result<(), TallyError> {
+        let Taken { slim, full, buffer } = taken;
+        slim.clear();
+        full.clear();
+        while slim.len() + full.len() < most
+            && let Some(Block { kept, rows, is_slim }) = self.blocks.pop_front()
+        {
+            self.rows -= rows;
+            context.store.take(kept, buffer, |bytes| match is_slim {
+                true => slim.read(bytes, rows),
+                false => full.read(bytes, rows),
+            })?;
+        }
+        if full.len() > 0 {
+            full.append(slim, |head| Full::of(head, names, context.layout.packing.shares));
+            slim.clear();
+        }
+        Ok(())
     }
 }
 
 /// A head whose rows have a place among those that wait.
 pub(crate) trait Waits: Head {
-    /// Puts a block where others of its kind are.
-    fn wait(block: Rows<Self>, waiting: &mut Waiting);
+    const IS_SLIM: bool;
 
     /// No unit with a number this great has a name here.
     const NUMBERS: usize;
 }
 
 impl Waits for Slim {
-    fn wait(block: Rows<Self>, waiting: &mut Waiting) {
-        waiting.slim.push(block);
-    }
+    const IS_SLIM: bool = true;
 
-    const NUMBERS: usize = crate::record::SHORT_NAMES;
+    const NUMBERS: usize = SHORT_NAMES;
 }
 
 impl Waits for Full {
-    fn wait(block: Rows<Self>, waiting: &mut Waiting) {
-        waiting.full.push(block);
-    }
+    const IS_SLIM: bool = false;
 
     const NUMBERS: usize = u32::MAX as usize;
 }
