@@ -10,6 +10,35 @@ use crate::entries::{Chosen, Known, Sums};
 use crate::error::TallyError;
 use crate::keep::{Ranked, keep_smallest};
 use crate::order::PLACE;
+use crate::record::{Head, Shares};
+
+/// What is asked of a row, or of what earlier rows came to.
+pub(crate) trait Part: Copy {
+    /// The name of its unit.
+    fn unit(self) -> u64;
+
+    fn group(self) -> u32;
+
+    fn sums(self) -> Sums;
+}
+
+/// A row.
+impl<H: Head> Part for (H, Shares) {
+    #[inline(always)]
+    fn unit(self) -> u64 {
+        self.0.name()
+    }
+
+    #[inline(always)]
+    fn group(self) -> u32 {
+        self.0.group(self.1)
+    }
+
+    #[inline(always)]
+    fn sums(self) -> Sums {
+        self.1.sums(self.0.value(self.1))
+    }
+}
 
 /// A row, or what earlier rows came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +47,30 @@ pub(crate) struct Item {
     pub(crate) unit: u64,
     pub(crate) group: u32,
     pub(crate) sums: Sums,
+}
+
+impl Item {
+    #[inline(always)]
+    pub(crate) fn of(part: impl Part) -> Self {
+        Self { unit: part.unit(), group: part.group(), sums: part.sums() }
+    }
+}
+
+impl Part for Item {
+    #[inline(always)]
+    fn unit(self) -> u64 {
+        self.unit
+    }
+
+    #[inline(always)]
+    fn group(self) -> u32 {
+        self.group
+    }
+
+    #[inline(always)]
+    fn sums(self) -> Sums {
+        self.sums
+    }
 }
 
 /// How many bits of a key tell the rank; those before tell the unit, and those behind are left to [`order`](crate::order::order).
@@ -30,9 +83,9 @@ pub(crate) fn key(unit: u64, rank: u32) -> u64 {
 }
 
 /// Chooses among items, given their order by their keys. By parts: if it must be known which items make an entry.
-pub(crate) fn choose(
+pub(crate) fn choose<P: Part>(
     (order, keys): (&[u32], &[u64]),
-    item: impl Fn(usize) -> Item,
+    item: impl Fn(usize) -> P,
     rank: impl Fn(Item) -> u32,
     (context, by_parts): (&Context, bool),
     chosen: &mut Chosen,
@@ -40,11 +93,11 @@ pub(crate) fn choose(
     chosen.make_room(order.len(), by_parts);
     let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
     let told_apart = match by_parts {
-        true => walk::<true>((order, keys), &item, most, chosen),
-        false => walk::<false>((order, keys), &item, most, chosen),
+        true => walk::<true, _>((order, keys), &item, most, chosen),
+        false => walk::<false, _>((order, keys), &item, most, chosen),
     };
     if !told_apart {
-        let items: Vec<Item> = (0..order.len()).map(item).collect();
+        let items: Vec<Item> = (0..order.len()).map(|at| Item::of(item(at))).collect();
         return choose_by_bytes(&items, rank, context, chosen);
     }
     Ok(())
@@ -54,38 +107,37 @@ pub(crate) fn choose(
 ///
 /// No branch depends on the items: what is not kept is written behind all that is, and overwritten.
 #[inline(never)]
-fn walk<const BY_PARTS: bool>(
+fn walk<const BY_PARTS: bool, P: Part>(
     (order, keys): (&[u32], &[u64]),
-    item: impl Fn(usize) -> Item,
+    item: impl Fn(usize) -> P,
     most: u32,
     chosen: &mut Chosen,
 ) -> bool {
     let Chosen { known, ends, of_items, .. } = chosen;
     let (known, ends) = (&mut known[..], &mut ends[..]);
-    let [mut units, mut entries] = [0; 2];
-    let (mut met, mut sum, mut open) = (0, Sums::default(), false);
-    let (mut last_unit, mut last_group, mut last_key) = match order.first() {
-        Some(&first) => (!item(first as usize).unit, 0, !keys[first as usize]),
-        None => (0, 0, 0),
-    };
+    let Some(&first) = order.first() else { return true };
+    // As after a row like the first that adds nothing.
+    let (mut last, mut last_key) = (item(first as usize), keys[first as usize]);
+    let (mut units, mut entries, mut met) = (1, 1, 1);
+    let (mut sum, mut open) = (Sums::default(), false);
     for &at in order {
         let (item, key) = (item(at as usize), keys[at as usize]);
         let differ = key ^ last_key;
-        let new_unit = item.unit != last_unit;
-        let new_group = (item.group != last_group) | new_unit;
+        let new_unit = item.unit() != last.unit();
+        let new_group = (item.group() != last.group()) | new_unit;
         open |= new_unit & (differ >> (RANK + PLACE) == 0) | new_group & (differ == 0);
         met = if new_unit { 1 } else { met + u32::from(new_group) };
         let kept = met <= most;
         units += usize::from(new_unit);
         entries += usize::from(new_group & kept);
-        sum = if new_group { item.sums } else { sum.plus(item.sums) };
+        sum = if new_group { item.sums() } else { sum.plus(item.sums()) };
         let entry = entries - usize::from(kept);
-        known[entry] = Known { group: item.group, item: at, sums: sum };
+        known[entry] = Known { group: item.group(), item: at, sums: sum };
         ends[units - 1] = entries as u32;
         if BY_PARTS {
             of_items[at as usize] = if kept { entries as u32 } else { 0 };
         }
-        (last_unit, last_group, last_key) = (item.unit, item.group, key);
+        (last, last_key) = (item, key);
     }
     (chosen.entries, chosen.units) = (entries, units);
     !open
@@ -213,7 +265,7 @@ mod tests {
             let mut chosen = Chosen::default();
             choose((&order, &keys), |at| items[at], rank, (&context, true), &mut chosen).unwrap();
             prop_assert_eq!(plain(&chosen), obvious(&items, most, rank));
-            let known = walk::<true>((&order, &keys), |at| items[at], most as u32, &mut chosen);
+            let known = walk::<true, _>((&order, &keys), |at| items[at], most as u32, &mut chosen);
             prop_assert!(known || near > 20 || mask != u64::MAX);
         }
     }

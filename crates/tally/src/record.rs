@@ -277,6 +277,17 @@ impl Packing {
         u64::from(group) >> (REST - self.shares.value_bits) == 0
     }
 
+    /// Appends the tail of the row with this place in the columns.
+    pub(crate) fn push_tail(&self, row: usize, sources: &[Vec<i64>], tails: &mut Vec<u32>) {
+        for (place, source) in self.places.iter().zip(sources) {
+            match *place {
+                Place::Head { .. } => {}
+                Place::Short { low, .. } => tails.push(short(source[row], low, NOTHING)),
+                Place::Long { .. } => tails.extend([source[row] as u32, (source[row] >> 32) as u32]),
+            }
+        }
+    }
+
     /// The values that travel in the heads of these rows.
     pub(crate) fn values_into(&self, sources: &[Vec<i64>], rows: usize, values: &mut Vec<u32>) {
         values.clear();
@@ -307,6 +318,15 @@ fn range_if_short(source: &Source) -> Option<(i64, u32)> {
     }
 }
 
+/// Appends rows to bytes: their heads, then their tails.
+pub(crate) fn write<H: Head>(heads: &[H], tails: &[u32], bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    bytes.resize(start + size_of_val(tails) + heads.len() * H::BYTES, 0);
+    let (to_heads, to_tails) = bytes[start..].split_at_mut(heads.len() * H::BYTES);
+    to_heads.chunks_exact_mut(H::BYTES).zip(heads).for_each(|(to, head)| head.write(to));
+    to_tails.chunks_exact_mut(4).zip(tails).for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
+}
+
 /// Some rows, all packed alike.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows<H> {
@@ -315,46 +335,13 @@ pub(crate) struct Rows<H> {
 }
 
 impl<H: Head> Rows<H> {
-    pub(crate) fn with_capacity(rows: usize, packing: &Packing) -> Self {
-        Self { heads: Vec::with_capacity(rows), tails: Vec::with_capacity(rows * packing.tail) }
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.heads.len()
-    }
-
-    /// Whether there is no room for another row.
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.heads.len() == self.heads.capacity()
-    }
-
-    /// Appends the tail of the row with this place in the columns.
-    pub(crate) fn push_tail(&mut self, row: usize, sources: &[Vec<i64>], packing: &Packing) {
-        for (place, source) in packing.places.iter().zip(sources) {
-            match *place {
-                Place::Head { .. } => {}
-                Place::Short { low, .. } => self.tails.push(short(source[row], low, NOTHING)),
-                Place::Long { .. } => self.tails.extend([source[row] as u32, (source[row] >> 32) as u32]),
-            }
-        }
     }
 
     pub(crate) fn clear(&mut self) {
         self.heads.clear();
         self.tails.clear();
-    }
-
-    /// Writes them over what stood there.
-    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
-        let end = self.heads.len() * H::BYTES;
-        bytes.resize(end + self.tails.len() * size_of::<u32>(), 0);
-        let (heads, tails) = bytes.split_at_mut(end);
-        heads.chunks_exact_mut(H::BYTES).zip(&self.heads).for_each(|(to, head)| head.write(to));
-        tails
-            .chunks_exact_mut(4)
-            .zip(&self.tails)
-            .for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
     }
 
     /// Appends so many rows that were written.
@@ -427,10 +414,10 @@ mod tests {
     fn rows<H: Head>(hashes: &[u64], groups: &[u32], sources: &[Vec<i64>], packing: &Packing) -> Rows<H> {
         let mut values = Vec::new();
         packing.values_into(sources, hashes.len(), &mut values);
-        let mut rows = Rows::with_capacity(2, packing);
+        let mut rows = Rows::default();
         for row in 0..hashes.len() {
             rows.heads.push(H::new(hashes[row], groups[row], values[row], packing.shares));
-            rows.push_tail(row, sources, packing);
+            packing.push_tail(row, sources, &mut rows.tails);
         }
         rows
     }
@@ -441,9 +428,9 @@ mod tests {
         let names = Names::Hashes { shelf: 0x5A };
         let block: Rows<H> = rows(hashes, groups, values, &packing);
         let mut bytes = vec![7; 3];
-        block.write(&mut bytes);
+        write(&block.heads, &block.tails, &mut bytes);
         let (mut twice, mut turned, mut full): (Rows<H>, _, _) = Default::default();
-        (0..2).for_each(|_| twice.read(&bytes, block.len()));
+        (0..2).for_each(|_| twice.read(&bytes[3..], block.len()));
         let mut next = 2 * hashes.len() as u32;
         Rows::rearrange(&mut turned, &twice, &packing, |_| {
             next -= 1;

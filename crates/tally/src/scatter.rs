@@ -1,6 +1,6 @@
 //! [`Scatter`]: the rows of one feed on their way to the shelves of their units.
 //!
-//! The rows for one shelf gather in a block, and leave when it is full. A batch goes with slim heads if all of its rows can.
+//! The rows for one shelf gather in a block. Full blocks go to a tray, and leave together when it is full. A batch goes with slim heads if all of its rows can.
 
 use arrow::array::{Array, ArrayRef};
 use arrow::buffer::NullBuffer;
@@ -10,12 +10,18 @@ use crate::error::TallyError;
 use crate::groups::lock;
 use crate::lists::Lists;
 use crate::names::{NULL, SHELVES, shelf_of};
-use crate::record::{Full, Packing, Rows, Slim};
+use crate::record::{Full, Packing, Slim, write};
 use crate::settle::Settlers;
 use crate::shared::{Hashes, Shared};
 use crate::sources::Reader;
-use crate::waiting::Waits;
+use crate::waiting::{Block, Waits};
 use demur_exact::widest;
+
+/// A block begins with room for so many rows.
+const FEW: usize = 16;
+
+/// So many bytes leave together: a system takes them much faster than one block after the other.
+const TRAY: usize = 1 << 17;
 
 /// Blocks of slim and of full rows.
 pub(crate) struct Scatter {
@@ -27,7 +33,12 @@ pub(crate) struct Scatter {
 
 /// One block for each shelf.
 struct Blocks<H> {
-    rows: Vec<Rows<H>>,
+    /// How many rows a block has room for, and how many each has.
+    room: usize,
+    rows: [usize; SHELVES + 1],
+    /// The heads of one block after the other.
+    heads: Vec<H>,
+    tails: Vec<Vec<u32>>,
     /// The unit of each row, where units are strings.
     strings: Vec<Named>,
 }
@@ -39,12 +50,14 @@ struct Named {
     hashes: Vec<u64>,
 }
 
-/// What is needed to settle the rows of a shelf.
+/// Blocks that leave next, and what is needed to settle the rows of a shelf.
 struct Desk {
+    tray: Vec<u8>,
+    /// Where each block in the tray ends, its shelf, its rows, whether it is slim.
+    ends: Vec<usize>,
+    blocks: Vec<(usize, usize, bool)>,
     hashes: Hashes,
     settlers: Settlers,
-    /// Where a block is written.
-    bytes: Vec<u8>,
 }
 
 /// The units of a batch.
@@ -68,9 +81,11 @@ impl Scatter {
             slim: Blocks::new(),
             full: Blocks::new(),
             desk: Desk {
+                tray: Vec::new(),
+                ends: Vec::new(),
+                blocks: Vec::new(),
                 hashes: Hashes::default(),
                 settlers: Settlers::new(&shared.layout),
-                bytes: Vec::new(),
             },
             batch: Batch::default(),
         }
@@ -97,14 +112,18 @@ impl Scatter {
     /// Hands over what is left.
     pub(crate) fn finish(&mut self, shared: &Shared) -> Result<(), TallyError> {
         self.slim.finish(shared, &mut self.desk)?;
-        self.full.finish(shared, &mut self.desk)
+        self.full.finish(shared, &mut self.desk)?;
+        self.desk.hand_over(shared)
     }
 }
 
 impl<H: Waits> Blocks<H> {
     fn new() -> Self {
         Self {
-            rows: (0..=SHELVES).map(|_| Rows::with_capacity(0, &Packing::default())).collect(),
+            room: 0,
+            rows: [0; SHELVES + 1],
+            heads: Vec::new(),
+            tails: vec![Vec::new(); SHELVES + 1],
             strings: (0..=SHELVES).map(|_| Named::default()).collect(),
         }
     }
@@ -131,61 +150,106 @@ impl<H: Waits> Blocks<H> {
         shared: &Shared,
         desk: &mut Desk,
     ) -> Result<(), TallyError> {
-        let packing = &shared.layout.packing;
-        let rows = batch.units.iter().zip(reader.groups.iter().zip(&batch.values));
-        for (row, (&unit, (&group, &value))) in rows.enumerate() {
+        let mut first = 0;
+        while let Some((next, shelf)) = self.fill::<PLAIN>(first, batch, reader, &shared.layout.packing) {
+            self.make_room(shelf, shared, desk)?;
+            first = next;
+        }
+        Ok(())
+    }
+
+    /// Adds rows from this one on, up to one whose shelf has no room left, which is told.
+    fn fill<const PLAIN: bool>(
+        &mut self,
+        first: usize,
+        batch: &Batch,
+        reader: &Reader,
+        packing: &Packing,
+    ) -> Option<(usize, usize)> {
+        let Self { room, rows, heads, tails, strings } = self;
+        let (room, shares, heads) = (*room, packing.shares, &mut heads[..]);
+        let units = batch.units[first..].iter();
+        for (row, (&unit, (&group, &value))) in
+            (first..).zip(units.zip(reader.groups[first..].iter().zip(&batch.values[first..])))
+        {
             let shelf = match &batch.valid {
                 Some(valid) if !PLAIN && valid.is_null(row) => SHELVES,
                 _ => shelf_of(unit),
             };
-            if self.rows[shelf].is_full() {
-                self.make_room(shelf, shared, desk)?;
+            if rows[shelf] == room {
+                return Some((row, shelf));
             }
-            let block = &mut self.rows[shelf];
-            block.heads.push(H::new(unit, group, value, packing.shares));
+            heads[shelf * room + rows[shelf]] = H::new(unit, group, value, shares);
+            rows[shelf] += 1;
             if !PLAIN {
-                block.push_tail(row, &reader.sources, packing);
+                packing.push_tail(row, &reader.sources, &mut tails[shelf]);
                 if batch.strings.len() > 0 {
-                    self.strings[shelf].bytes.push_slice(batch.strings.get(row));
-                    self.strings[shelf].hashes.push(unit);
+                    strings[shelf].bytes.push_slice(batch.strings.get(row));
+                    strings[shelf].hashes.push(unit);
                 }
             }
         }
+        None
+    }
+
+    /// Empties a block, or lets all of them grow: few rows need little room.
+    #[cold]
+    fn make_room(&mut self, shelf: usize, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
+        if self.room == shared.pace.block {
+            return self.flush(shelf, shared, desk);
+        }
+        let before = self.room;
+        self.room = (before * 4).max(FEW).min(shared.pace.block);
+        let mut heads = vec![H::default(); self.room * self.rows.len()];
+        for (shelf, &rows) in self.rows.iter().enumerate() {
+            heads[shelf * self.room..][..rows].copy_from_slice(&self.heads[shelf * before..][..rows]);
+        }
+        self.heads = heads;
         Ok(())
     }
 
-    /// Lets a block grow, or empties it; shelves that get few rows are left with the little room they made.
-    #[cold]
-    fn make_room(&mut self, shelf: usize, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
-        let (rows, most) = (self.rows[shelf].len(), shared.pace.block);
-        if rows < most {
-            self.rows[shelf].heads.reserve_exact(rows.max(4).min(most - rows));
-            return Ok(());
-        }
-        self.flush(shelf, shared, desk)
-    }
-
-    fn flush(&mut self, number: usize, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
-        let rows = &mut self.rows[number];
-        let mut shelf = lock(&shared.shelves[number])?;
-        let named = &mut self.strings[number];
+    /// Puts a block into the tray.
+    fn flush(&mut self, shelf: usize, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
+        let rows = std::mem::take(&mut self.rows[shelf]);
+        let heads = &mut self.heads[shelf * self.room..][..rows];
+        let (named, tails) = (&mut self.strings[shelf], &mut self.tails[shelf]);
         if named.bytes.len() > 0 {
-            shelf.number(rows, named.bytes.iter().zip(named.hashes.iter().copied()))?;
+            let units = named.bytes.iter().zip(named.hashes.iter().copied());
+            lock(&shared.shelves[shelf])?.number(heads, units)?;
             named.bytes.clear();
             named.hashes.clear();
         }
-        // With the shelf in hand every group on it is known, whoever brought it.
-        let context = shared.context(&mut desk.hashes)?;
-        shelf.add(rows, (shared, &context), &mut desk.settlers, &mut desk.bytes)?;
-        rows.clear();
-        Ok(())
+        write(heads, tails, &mut desk.tray);
+        tails.clear();
+        desk.ends.push(desk.tray.len());
+        desk.blocks.push((shelf, rows, H::IS_SLIM));
+        match desk.tray.len() < TRAY {
+            true => Ok(()),
+            false => desk.hand_over(shared),
+        }
     }
 
     fn finish(&mut self, shared: &Shared, desk: &mut Desk) -> Result<(), TallyError> {
-        (0..=SHELVES).try_for_each(|shelf| match self.rows[shelf].len() {
+        (0..=SHELVES).try_for_each(|shelf| match self.rows[shelf] {
             0 => Ok(()),
             _ => self.flush(shelf, shared, desk),
         })
+    }
+}
+
+impl Desk {
+    /// Hands the blocks in the tray to their shelves.
+    fn hand_over(&mut self, shared: &Shared) -> Result<(), TallyError> {
+        let kept = shared.store.keep(&self.tray, &self.ends)?;
+        for (kept, (shelf, rows, is_slim)) in kept.into_iter().zip(self.blocks.drain(..)) {
+            let mut shelf = lock(&shared.shelves[shelf])?;
+            // With the shelf in hand every group on it is known, whoever brought it.
+            let context = shared.context(&mut self.hashes)?;
+            shelf.add(Block { kept, rows, is_slim }, (shared, &context), &mut self.settlers)?;
+        }
+        self.tray.clear();
+        self.ends.clear();
+        Ok(())
     }
 }
 

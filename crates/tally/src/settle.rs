@@ -123,7 +123,7 @@ impl<H: Head, N: Number> Settler<H, N> {
     fn new(layout: &Layout) -> Self {
         Self {
             ends: Vec::new(),
-            rows: Rows::with_capacity(0, &layout.packing),
+            rows: Rows::default(),
             keys: Vec::new(),
             order: Vec::new(),
             chosen: Chosen::default(),
@@ -226,14 +226,16 @@ impl<H: Head, N: Number> Settler<H, N> {
             true => order(&mut self.keys, ends, &mut self.order),
             false => order_with(&earlier, &self.keys, buckets.zip(ends), place, &mut self.order),
         }
-        let item = move |at: usize| match heads.get(at) {
-            Some(head) => {
-                Item { unit: head.name(), group: head.group(shares), sums: shares.sums(head.value(shares)) }
-            }
+        let by_parts = context.layout.by_parts || !N::NARROW;
+        let (order, how) = ((&self.order[..], &self.keys[..]), (context, by_parts));
+        if earlier.is_empty() {
+            return choose(order, |at| (heads[at], shares), rank_of, how, &mut self.chosen);
+        }
+        let item = |at: usize| match heads.get(at) {
+            Some(&head) => Item::of((head, shares)),
             None => earlier[at - heads.len()],
         };
-        let by_parts = context.layout.by_parts || !N::NARROW;
-        choose((&self.order, &self.keys), item, rank_of, (context, by_parts), &mut self.chosen)
+        choose(order, item, rank_of, how, &mut self.chosen)
     }
 
     /// Puts the rows of each bucket together.

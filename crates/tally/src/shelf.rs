@@ -6,7 +6,7 @@
 //! **Why.** The rows that wait on one shelf fit a core's cache, and the shelves are many enough for feeds seldom to meet at one. A shelf settles
 //! when its rows take more memory than what they came to before, so that settling costs a few visits per row.
 //!
-//! **Memory.** 8 bytes for each row that waits (16 if its unit is a word above 2³² or its group has no place), if it has no tail; [a store](crate::store) keeps a few MB of them in memory and
+//! **Memory.** 8 bytes for each row that waits (16 if its unit is a word above 2³² or its group has no place), if it has no tail; [a store](crate::store) keeps 4 MB of them in memory and
 //! the others, up to 128 MB or what has been settled if that is more, in a file. For each unit that has been settled about 8 bytes of memory, and for each of its kept groups about 2 and what its
 //! sums need. Where that is more than it may be on all shelves together, rows wait until the end, and are settled one shelf after the other.
 
@@ -14,11 +14,10 @@ use crate::archive::Archive;
 use crate::context::Context;
 use crate::error::TallyError;
 use crate::names::{NULL, Names, SHELVES};
-use crate::record::Rows;
 use crate::settle::{Settlers, Take};
 use crate::shared::Shared;
 use crate::totals::Totals;
-use crate::waiting::{Waiting, Waits};
+use crate::waiting::{Block, Waiting, Waits};
 use crate::words::Strings;
 
 /// Some of the units, with what they count for.
@@ -44,16 +43,16 @@ impl Shelf {
         }
     }
 
-    /// Gives each row of a block the number of its unit, which is a string.
+    /// Gives each of these rows the number of its unit, which is a string.
     pub(crate) fn number<'a, H: Waits>(
         &mut self,
-        block: &mut Rows<H>,
+        heads: &mut [H],
         units: impl Iterator<Item = (&'a [u8], u64)>,
     ) -> Result<(), TallyError> {
         let Some(strings) = &mut self.strings else {
             return Err(TallyError::ours("a unit that is no string was numbered"));
         };
-        for (head, (unit, hash)) in block.heads.iter_mut().zip(units) {
+        for (head, (unit, hash)) in heads.iter_mut().zip(units) {
             *head = head.numbered(strings.number(unit, hash)?);
         }
         if strings.len() > H::NUMBERS {
@@ -62,16 +61,15 @@ impl Shelf {
         Ok(())
     }
 
-    /// Takes rows, and settles if enough of them wait; `bytes` is a place to write them.
-    pub(crate) fn add<H: Waits>(
+    /// Takes rows, and settles if enough of them wait.
+    pub(crate) fn add(
         &mut self,
-        block: &Rows<H>,
+        block: Block,
         (shared, context): (&Shared, &Context),
         settlers: &mut Settlers,
-        bytes: &mut Vec<u8>,
     ) -> Result<(), TallyError> {
-        self.rows += block.len() as u64;
-        self.waiting.add(block, &shared.store, bytes)?;
+        self.rows += block.rows as u64;
+        self.waiting.add(block);
         if self.waiting.rows() >= self.most_waiting(shared) && shared.may_settle() {
             self.settle_some((shared, context), settlers)?;
         }

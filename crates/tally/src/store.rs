@@ -1,17 +1,17 @@
 //! [`Store`]: rows that wait for their units, as bytes in memory or in a file.
 //!
-//! **Definition.** Blocks stay in memory while they have room there, and go to a file otherwise: one without a name, which is gone when it is closed or its process ends. A place in it is
-//! used again once its block has been taken. Where the disk takes nothing, blocks stay in memory after all.
+//! **Definition.** Blocks come several at a time. They stay in memory while they have room there, and go to a file otherwise: one without a name, which is gone when it is closed or its process
+//! ends. A place in it is used again once all blocks that came there together have been taken. Where the disk takes nothing, blocks stay in memory after all.
 //!
-//! **Why.** Most rows wait once and are read once, in order, and a system is good at that: it keeps such a file in memory as long as nobody else needs it, and writes it to disk
-//! only then. So the memory of the process does not grow with its rows, and a block takes no longer than in fresh memory of its own.
+//! **Why.** Rows wait once and are read once, and a system is good at that: it keeps such a file in memory as long as nobody else needs it, and writes it to disk only then. So the memory of the
+//! process does not grow with its rows, and a block takes no longer than in fresh memory of its own.
 //!
 //! **Privacy.** What is written is as private as the table itself and is written where the system keeps its temporary files; nobody can open a file that has no name.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::error::TallyError;
 use crate::groups::lock;
@@ -26,11 +26,18 @@ pub(crate) struct Store {
     places: Mutex<Places>,
 }
 
-/// Bytes that were kept.
+/// A block that was kept.
 #[derive(Debug)]
 pub(crate) enum Kept {
     Here(Box<[u8]>),
-    InFile { start: u64, length: usize },
+    InFile { start: u64, length: usize, place: Arc<Place> },
+}
+
+/// Some bytes of the file.
+#[derive(Debug)]
+pub(crate) struct Place {
+    start: u64,
+    length: usize,
 }
 
 /// What is free in the file: all behind its end, and what was taken, by length.
@@ -45,64 +52,77 @@ impl Store {
         Self { room, held: AtomicUsize::new(0), file: OnceLock::new(), places: Mutex::default() }
     }
 
-    /// Keeps bytes until they are taken.
-    pub(crate) fn keep(&self, bytes: &[u8]) -> Result<Kept, TallyError> {
+    /// Keeps blocks until they are taken: these bytes, up to one end and the next.
+    pub(crate) fn keep(&self, bytes: &[u8], ends: &[usize]) -> Result<Vec<Kept>, TallyError> {
         let held = self.held.fetch_add(bytes.len(), Relaxed);
-        if bytes.len() > self.room.saturating_sub(held)
-            && let Some(kept) = self.write(bytes)?
-        {
+        let place = match bytes.len() > self.room.saturating_sub(held) {
+            true => self.write(bytes)?,
+            false => None,
+        };
+        if place.is_some() {
             self.held.fetch_sub(bytes.len(), Relaxed);
-            return Ok(kept);
         }
-        Ok(Kept::Here(bytes.into()))
+        let mut start = 0;
+        let blocks = ends.iter().map(|&end| std::mem::replace(&mut start, end)..end);
+        Ok(blocks
+            .map(|block| match &place {
+                Some(place) => Kept::InFile {
+                    start: place.start + block.start as u64,
+                    length: block.len(),
+                    place: Arc::clone(place),
+                },
+                None => Kept::Here(bytes[block].into()),
+            })
+            .collect())
     }
 
-    /// Shows bytes that were kept, and forgets them; those of a file are read into a buffer.
+    /// Shows a block that was kept, and forgets it; one in the file is read into a buffer.
     pub(crate) fn take<T>(
         &self,
         kept: Kept,
         buffer: &mut Vec<u8>,
         show: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, TallyError> {
-        let (start, length) = match kept {
+        let (start, length, place) = match kept {
             Kept::Here(bytes) => {
                 self.held.fetch_sub(bytes.len(), Relaxed);
                 return Ok(show(&bytes));
             }
-            Kept::InFile { start, length } => (start, length),
+            Kept::InFile { start, length, place } => (start, length, place),
         };
         let file = self.file.get().and_then(Option::as_ref);
         let file = file.ok_or_else(|| TallyError::ours("rows are in a file that was never made"))?;
         buffer.resize(length, 0);
         read_at(file, buffer, start).map_err(|error| TallyError::disk(&error))?;
-        lock(&self.places)?.give_back(start, length);
+        if let Some(place) = Arc::into_inner(place) {
+            lock(&self.places)?.give_back(place);
+        }
         Ok(show(buffer))
     }
 
     /// Writes bytes to the file, if it takes them.
-    fn write(&self, bytes: &[u8]) -> Result<Option<Kept>, TallyError> {
+    fn write(&self, bytes: &[u8]) -> Result<Option<Arc<Place>>, TallyError> {
         let Some(file) = self.file.get_or_init(|| tempfile::tempfile().ok()) else { return Ok(None) };
-        let length = bytes.len();
-        let start = lock(&self.places)?.find(length);
-        if write_at(file, bytes, start).is_ok() {
-            return Ok(Some(Kept::InFile { start, length }));
+        let place = lock(&self.places)?.find(bytes.len());
+        if write_at(file, bytes, place.start).is_ok() {
+            return Ok(Some(Arc::new(place)));
         }
-        lock(&self.places)?.give_back(start, length);
+        lock(&self.places)?.give_back(place);
         Ok(None)
     }
 }
 
 impl Places {
-    fn find(&mut self, length: usize) -> u64 {
-        if let Some(start) = self.free.get_mut(&length).and_then(Vec::pop) {
-            return start;
-        }
-        self.end += length as u64;
-        self.end - length as u64
+    fn find(&mut self, length: usize) -> Place {
+        let start = self.free.get_mut(&length).and_then(Vec::pop).unwrap_or_else(|| {
+            self.end += length as u64;
+            self.end - length as u64
+        });
+        Place { start, length }
     }
 
-    fn give_back(&mut self, start: u64, length: usize) {
-        self.free.entry(length).or_default().push(start);
+    fn give_back(&mut self, place: Place) {
+        self.free.entry(place.length).or_default().push(place.start);
     }
 }
 
@@ -140,56 +160,58 @@ fn read_at(mut file: &File, bytes: &mut [u8], place: u64) -> std::io::Result<()>
 mod tests {
     use super::*;
 
-    /// Kept and taken in turn, so that places are used again.
-    fn assert_kept(store: &Store, is_here: impl Fn(usize) -> bool) {
+    /// Blocks that are kept two at a time, and taken while others are kept.
+    fn assert_kept(store: &Store, is_here: bool) {
         let bytes = |number: usize| vec![number as u8; [5, 8, 0, 8][number % 4]];
-        let mut buffer = Vec::new();
+        let mut buffer = vec![9; 3];
         let mut open = Vec::new();
-        for number in 0..50 {
-            let kept = store.keep(&bytes(number)).unwrap();
-            assert_eq!(matches!(kept, Kept::Here(_)), is_here(number), "{number}: {kept:?}");
-            open.push((number, kept));
+        let mut take = |(number, kept)| {
+            store.take(kept, &mut buffer, |found| assert_eq!(found, bytes(number))).unwrap();
+        };
+        for number in (0..100).step_by(2) {
+            let (both, end) = ([bytes(number), bytes(number + 1)].concat(), bytes(number).len());
+            let kept = store.keep(&both, &[end, both.len()]).unwrap();
+            assert!(kept.iter().all(|kept| matches!(kept, Kept::Here(_)) == is_here), "{number}: {kept:?}");
+            open.extend((number..).zip(kept));
             if number % 3 == 2 {
-                for _ in 0..2 {
-                    let (number, kept) = open.remove(open.len() / 2);
-                    store.take(kept, &mut buffer, |found| assert_eq!(found, bytes(number))).unwrap();
-                }
+                (0..4).for_each(|_| take(open.remove(0)));
             }
         }
-        for (number, kept) in open {
-            store.take(kept, &mut buffer, |found| assert_eq!(found, bytes(number))).unwrap();
-        }
+        open.into_iter().for_each(take);
         assert_eq!(store.held.load(Relaxed), 0);
     }
 
     #[test]
-    fn bytes_come_back_from_memory_and_from_the_file() {
-        assert_kept(&Store::new(usize::MAX), |_| true);
+    fn blocks_come_back_from_memory_and_from_the_file() {
+        assert_kept(&Store::new(usize::MAX), true);
         let store = Store::new(0);
-        // Of no bytes there is always room for.
-        assert_kept(&store, |number| number % 4 == 2);
-        // 50 blocks have 263 bytes; a third of them was waiting at a time.
-        assert!(store.places.lock().unwrap().end < 130);
+        assert_kept(&store, false);
+        // They had 525 bytes in all, but not at the same time.
+        let places = store.places.lock().unwrap();
+        assert!(places.end < 300, "{}", places.end);
+        let free: u64 = places.free.iter().map(|(length, starts)| (length * starts.len()) as u64).sum();
+        assert_eq!(free, places.end);
     }
 
     #[test]
     fn what_has_no_room_goes_to_the_file_until_there_is_room_again() {
         let store = Store::new(10);
+        let keep = |length| store.keep(&vec![1; length], &[length]).unwrap().remove(0);
         let here = |kept: &Kept| matches!(kept, Kept::Here(_));
-        let [one, two, three] = [6, 5, 4].map(|length| store.keep(&vec![1; length]).unwrap());
+        let [one, two, three] = [6, 5, 4].map(keep);
         assert!(here(&one) && !here(&two) && here(&three));
         store.take(one, &mut Vec::new(), |_| ()).unwrap();
-        assert!(here(&store.keep(&[1; 6]).unwrap()));
-        assert!(!here(&store.keep(&[1]).unwrap()));
+        assert!(here(&keep(6)));
+        assert!(!here(&keep(1)));
     }
 
-    /// A full disk, and one without temporary files.
+    /// A file that cannot be written, as on a full disk, and none at all.
     #[test]
-    fn where_the_disk_takes_nothing_bytes_stay_in_memory() {
+    fn where_the_disk_takes_nothing_blocks_stay_in_memory() {
         let path = tempfile::NamedTempFile::new().unwrap();
         for file in [File::open(path.path()).ok(), None] {
             let store = Store { file: OnceLock::from(file), ..Store::new(0) };
-            assert_kept(&store, |_| true);
+            assert_kept(&store, true);
         }
     }
 }

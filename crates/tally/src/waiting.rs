@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::TallyError;
 use crate::names::Names;
 use crate::record::{Full, Head, Rows, SHORT_NAMES, Slim};
-use crate::store::{Kept, Store};
+use crate::store::Kept;
 
 /// Blocks of rows, in the order in which they came.
 #[derive(Debug, Default)]
@@ -15,11 +15,12 @@ pub(crate) struct Waiting {
     rows: usize,
 }
 
+/// Some rows that are kept somewhere.
 #[derive(Debug)]
-struct Block {
-    kept: Kept,
-    rows: usize,
-    is_slim: bool,
+pub(crate) struct Block {
+    pub(crate) kept: Kept,
+    pub(crate) rows: usize,
+    pub(crate) is_slim: bool,
 }
 
 /// Rows that wait no longer: all of them slim, or all of them full.
@@ -36,17 +37,9 @@ impl Waiting {
         self.rows
     }
 
-    /// Adds a block; `bytes` is a place to write it.
-    pub(crate) fn add<H: Waits>(
-        &mut self,
-        block: &Rows<H>,
-        store: &Store,
-        bytes: &mut Vec<u8>,
-    ) -> Result<(), TallyError> {
-        block.write(bytes);
-        self.blocks.push_back(Block { kept: store.keep(bytes)?, rows: block.len(), is_slim: H::IS_SLIM });
-        self.rows += block.len();
-        Ok(())
+    pub(crate) fn add(&mut self, block: Block) {
+        self.rows += block.rows;
+        self.blocks.push_back(block);
     }
 
     /// Takes the first blocks, until there are so many rows or none are left.

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
@@ -84,6 +84,7 @@ impl ParquetPart {
     }
 
     fn open(&self) -> Result<ParquetRecordBatchReader> {
+        keep_freed_memory();
         let stored = self.metadata.schema().fields();
         let roots = stored.iter().enumerate().filter(|(_, field)| self.schema.index_of(field.name()).is_ok());
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), roots.map(|(index, _)| index));
@@ -94,6 +95,14 @@ impl ParquetPart {
             .build()
             .map_err(failed)
     }
+}
+
+/// Lets the allocator keep what is freed for whoever asks next. Pages of a file are unpacked one after the other, a megabyte each; glibc gives so much back to the system each time, and
+/// gets it again empty, page by page. Once a greater block was freed it takes blocks up to that size for ordinary ones, and keeps twice as much (mallopt(3), the dynamic threshold).
+/// Other allocators do not mind.
+fn keep_freed_memory() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(16 << 20))));
 }
 
 /// How a stored column is to be read: strings as they are declared, all else as it is.
