@@ -92,40 +92,53 @@ pub(crate) fn choose<P: Part>(
 ) -> Result<(), TallyError> {
     chosen.make_room(order.len(), by_parts);
     let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
-    let told_apart = match by_parts {
-        true => walk::<true, _>((order, keys), &item, most, chosen),
-        false => walk::<false, _>((order, keys), &item, most, chosen),
-    };
-    if !told_apart {
+    if !told_apart((order, keys), &item) {
         let items: Vec<Item> = (0..order.len()).map(|at| Item::of(item(at))).collect();
         return choose_by_bytes(&items, rank, context, chosen);
+    }
+    match by_parts {
+        true => walk::<true, _>(order, item, most, chosen),
+        false => walk::<false, _>(order, item, most, chosen),
     }
     Ok(())
 }
 
-/// Keeps the first groups of each unit; false if keys leave something open.
+/// Whether keys say which of two items comes first, wherever they are not of the same unit and group.
+#[inline(never)]
+fn told_apart<P: Part>((order, keys): (&[u32], &[u64]), item: impl Fn(usize) -> P) -> bool {
+    let Some(&first) = order.first() else { return true };
+    let (mut open, mut last) = (false, first as usize);
+    for at in order.iter().map(|&at| at as usize) {
+        let (one, two, differ) = (item(last), item(at), keys[last] ^ keys[at]);
+        let new_unit = one.unit() != two.unit();
+        let new_group = (one.group() != two.group()) | new_unit;
+        open |= new_unit & (differ >> (RANK + PLACE) == 0) | new_group & (differ == 0);
+        last = at;
+    }
+    !open
+}
+
+/// Keeps the first groups of each unit.
 ///
 /// No branch depends on the items: what is not kept is written behind all that is, and overwritten.
 #[inline(never)]
 fn walk<const BY_PARTS: bool, P: Part>(
-    (order, keys): (&[u32], &[u64]),
+    order: &[u32],
     item: impl Fn(usize) -> P,
     most: u32,
     chosen: &mut Chosen,
-) -> bool {
+) {
     let Chosen { known, ends, of_items, .. } = chosen;
     let (known, ends) = (&mut known[..], &mut ends[..]);
-    let Some(&first) = order.first() else { return true };
+    let Some(&first) = order.first() else { return };
     // As after a row like the first that adds nothing.
-    let (mut last, mut last_key) = (item(first as usize), keys[first as usize]);
+    let mut last = item(first as usize);
     let (mut units, mut entries, mut met) = (1, 1, 1);
-    let (mut sum, mut open) = (Sums::default(), false);
+    let mut sum = Sums::default();
     for &at in order {
-        let (item, key) = (item(at as usize), keys[at as usize]);
-        let differ = key ^ last_key;
+        let item = item(at as usize);
         let new_unit = item.unit() != last.unit();
         let new_group = (item.group() != last.group()) | new_unit;
-        open |= new_unit & (differ >> (RANK + PLACE) == 0) | new_group & (differ == 0);
         met = if new_unit { 1 } else { met + u32::from(new_group) };
         let kept = met <= most;
         units += usize::from(new_unit);
@@ -137,10 +150,9 @@ fn walk<const BY_PARTS: bool, P: Part>(
         if BY_PARTS {
             of_items[at as usize] = if kept { entries as u32 } else { 0 };
         }
-        (last, last_key) = (item, key);
+        last = item;
     }
     (chosen.entries, chosen.units) = (entries, units);
-    !open
 }
 
 /// Chooses where two keys are equal that should not be.
@@ -265,7 +277,7 @@ mod tests {
             let mut chosen = Chosen::default();
             choose((&order, &keys), |at| items[at], rank, (&context, true), &mut chosen).unwrap();
             prop_assert_eq!(plain(&chosen), obvious(&items, most, rank));
-            let known = walk::<true, _>((&order, &keys), |at| items[at], most as u32, &mut chosen);
+            let known = told_apart((&order, &keys), |at| items[at]);
             prop_assert!(known || near > 20 || mask != u64::MAX);
         }
     }

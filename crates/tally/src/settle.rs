@@ -229,7 +229,7 @@ impl<H: Head, N: Number> Settler<H, N> {
         let by_parts = context.layout.by_parts || !N::NARROW;
         let (order, how) = ((&self.order[..], &self.keys[..]), (context, by_parts));
         if earlier.is_empty() {
-            return choose(order, |at| (heads[at], shares), rank_of, how, &mut self.chosen);
+            return choose(order, move |at| (heads[at], shares), rank_of, how, &mut self.chosen);
         }
         let item = |at: usize| match heads.get(at) {
             Some(&head) => Item::of((head, shares)),

@@ -33,7 +33,7 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { block: 1 << 10, shelf: 1 << 16, waiting: 4 << 20, settled: usize::MAX }
+        Self { block: 1 << 9, shelf: 1 << 16, waiting: 4 << 20, settled: usize::MAX }
     }
 }
 

@@ -3,7 +3,7 @@
 //! **Guarantee.** The tally is a function of the spec, the key and the multiset of rows: how rows are cut into batches, which feed takes them and
 //! when changes nothing. Everything in it is a sum of integers, a set, or chosen by [`keep`](crate::keep), whose choice is each unit's own.
 //!
-//! **Memory.** With units, what [`shelf`](crate::shelf) says, and up to 4 MB for each feed; without, groups × lanes for each feed.
+//! **Memory.** With units, what [`shelf`](crate::shelf) says, and up to 3 MB for each feed; without, groups × lanes for each feed.
 //! Beside it, each group's key once and once more for each feed that met it, and the answer: groups × cells × 16 bytes.
 
 use std::fmt;
