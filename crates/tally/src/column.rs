@@ -152,11 +152,9 @@ pub(crate) fn nulls(array: &ArrayRef) -> Option<NullBuffer> {
     array.logical_nulls().filter(|nulls| nulls.null_count() > 0)
 }
 
-/// The things of a [`Kind::Word`] column without dictionary; those of NULL rows mean nothing.
+/// Makes these the things of a [`Kind::Word`] column without dictionary; those of NULL rows mean nothing.
 pub(crate) fn words_into(array: &ArrayRef, native: Native, words: &mut Vec<u64>) {
     let data = array.to_data();
-    words.clear();
-    words.reserve(array.len());
     match native {
         Native::F16 | Native::F32 | Native::F64 => {
             floats(&data, native, words, |value| {
@@ -169,12 +167,12 @@ pub(crate) fn words_into(array: &ArrayRef, native: Native, words: &mut Vec<u64>)
                 }
             });
         }
-        Native::U64 => words.extend_from_slice(values::<u64>(&data)),
+        Native::U64 => replace(words, values::<u64>(&data), |value| value),
         _ => integers(array, &data, native, words, |value| value as u64),
     }
 }
 
-/// Appends something of each value of an integer column; those beyond the range count as the end of the range.
+/// Makes these something of each value of an integer column; those beyond the range count as the end of the range.
 #[inline(always)]
 pub(crate) fn integers<T: Copy + Default>(
     array: &ArrayRef,
@@ -186,23 +184,24 @@ pub(crate) fn integers<T: Copy + Default>(
     match native {
         Native::Bool => {
             let array: &BooleanArray = array.as_boolean();
+            found.clear();
             found.extend(array.values().iter().map(|value| of(i64::from(value))));
         }
-        Native::I8 => extend(found, values::<i8>(data), |value| of(i64::from(value))),
-        Native::I16 => extend(found, values::<i16>(data), |value| of(i64::from(value))),
-        Native::I32 => extend(found, values::<i32>(data), |value| of(i64::from(value))),
-        Native::I64 => extend(found, values::<i64>(data), of),
-        Native::U8 => extend(found, values::<u8>(data), |value| of(i64::from(value))),
-        Native::U16 => extend(found, values::<u16>(data), |value| of(i64::from(value))),
-        Native::U32 => extend(found, values::<u32>(data), |value| of(i64::from(value))),
+        Native::I8 => replace(found, values::<i8>(data), |value| of(i64::from(value))),
+        Native::I16 => replace(found, values::<i16>(data), |value| of(i64::from(value))),
+        Native::I32 => replace(found, values::<i32>(data), |value| of(i64::from(value))),
+        Native::I64 => replace(found, values::<i64>(data), of),
+        Native::U8 => replace(found, values::<u8>(data), |value| of(i64::from(value))),
+        Native::U16 => replace(found, values::<u16>(data), |value| of(i64::from(value))),
+        Native::U32 => replace(found, values::<u32>(data), |value| of(i64::from(value))),
         Native::U64 => {
-            extend(found, values::<u64>(data), |value| of(i64::try_from(value).unwrap_or(i64::MAX)));
+            replace(found, values::<u64>(data), |value| of(i64::try_from(value).unwrap_or(i64::MAX)));
         }
         Native::F16 | Native::F32 | Native::F64 => {}
     }
 }
 
-/// Appends something of each value of a float column.
+/// Makes these something of each value of a float column.
 #[inline(always)]
 pub(crate) fn floats<T: Copy + Default>(
     data: &ArrayData,
@@ -212,19 +211,18 @@ pub(crate) fn floats<T: Copy + Default>(
 ) {
     type Half = <Float16Type as ArrowPrimitiveType>::Native;
     match native {
-        Native::F16 => extend(found, values::<Half>(data), |value| of(value.to_f64())),
-        Native::F32 => extend(found, values::<f32>(data), |value| of(f64::from(value))),
-        Native::F64 => extend(found, values::<f64>(data), of),
+        Native::F16 => replace(found, values::<Half>(data), |value| of(value.to_f64())),
+        Native::F32 => replace(found, values::<f32>(data), |value| of(f64::from(value))),
+        Native::F64 => replace(found, values::<f64>(data), of),
         _ => {}
     }
 }
 
-/// A plain loop, which is compiled as a part of its caller.
+/// A plain loop, which is compiled as a part of its caller. What stood there is written over, so that batches of one length need no room made for them.
 #[inline(always)]
-fn extend<V: Copy, T: Copy + Default>(found: &mut Vec<T>, values: &[V], of: impl Fn(V) -> T) {
-    let before = found.len();
-    found.resize(before + values.len(), T::default());
-    for (found, &value) in found[before..].iter_mut().zip(values) {
+fn replace<V: Copy, T: Copy + Default>(found: &mut Vec<T>, values: &[V], of: impl Fn(V) -> T) {
+    found.resize(values.len(), T::default());
+    for (found, &value) in found.iter_mut().zip(values) {
         *found = of(value);
     }
 }

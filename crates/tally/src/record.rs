@@ -318,13 +318,16 @@ fn range_if_short(source: &Source) -> Option<(i64, u32)> {
     }
 }
 
-/// Appends rows to bytes: their heads, then their tails.
-pub(crate) fn write<H: Head>(heads: &[H], tails: &[u32], bytes: &mut Vec<u8>) {
-    let start = bytes.len();
-    bytes.resize(start + size_of_val(tails) + heads.len() * H::BYTES, 0);
-    let (to_heads, to_tails) = bytes[start..].split_at_mut(heads.len() * H::BYTES);
+/// Writes rows over what stands there from a place on: their heads, then their tails. Says where they end.
+pub(crate) fn write<H: Head>(heads: &[H], tails: &[u32], bytes: &mut Vec<u8>, start: usize) -> usize {
+    let end = start + heads.len() * H::BYTES + size_of_val(tails);
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    let (to_heads, to_tails) = bytes[start..end].split_at_mut(heads.len() * H::BYTES);
     to_heads.chunks_exact_mut(H::BYTES).zip(heads).for_each(|(to, head)| head.write(to));
     to_tails.chunks_exact_mut(4).zip(tails).for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
+    end
 }
 
 /// Some rows, all packed alike.
@@ -428,9 +431,9 @@ mod tests {
         let names = Names::Hashes { shelf: 0x5A };
         let block: Rows<H> = rows(hashes, groups, values, &packing);
         let mut bytes = vec![7; 3];
-        write(&block.heads, &block.tails, &mut bytes);
+        let end = write(&block.heads, &block.tails, &mut bytes, 2);
         let (mut twice, mut turned, mut full): (Rows<H>, _, _) = Default::default();
-        (0..2).for_each(|_| twice.read(&bytes[3..], block.len()));
+        (0..2).for_each(|_| twice.read(&bytes[2..end], block.len()));
         let mut next = 2 * hashes.len() as u32;
         Rows::rearrange(&mut turned, &twice, &packing, |_| {
             next -= 1;

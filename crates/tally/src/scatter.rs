@@ -52,6 +52,7 @@ struct Named {
 
 /// Blocks that leave next, and what is needed to settle the rows of a shelf.
 struct Desk {
+    /// May be longer than it is used.
     tray: Vec<u8>,
     /// Where each block in the tray ends, its shelf, its rows, whether it is slim.
     ends: Vec<usize>,
@@ -219,11 +220,12 @@ impl<H: Waits> Blocks<H> {
             named.bytes.clear();
             named.hashes.clear();
         }
-        write(heads, tails, &mut desk.tray);
+        let start = desk.used();
+        let end = write(heads, tails, &mut desk.tray, start);
         tails.clear();
-        desk.ends.push(desk.tray.len());
+        desk.ends.push(end);
         desk.blocks.push((shelf, rows, H::IS_SLIM));
-        match desk.tray.len() < TRAY {
+        match end < TRAY {
             true => Ok(()),
             false => desk.hand_over(shared),
         }
@@ -238,16 +240,20 @@ impl<H: Waits> Blocks<H> {
 }
 
 impl Desk {
+    /// How much of the tray is used.
+    fn used(&self) -> usize {
+        self.ends.last().map_or(0, |&end| end)
+    }
+
     /// Hands the blocks in the tray to their shelves.
     fn hand_over(&mut self, shared: &Shared) -> Result<(), TallyError> {
-        let kept = shared.store.keep(&self.tray, &self.ends)?;
+        let kept = shared.store.keep(&self.tray[..self.used()], &self.ends)?;
         for (kept, (shelf, rows, is_slim)) in kept.into_iter().zip(self.blocks.drain(..)) {
             let mut shelf = lock(&shared.shelves[shelf])?;
             // With the shelf in hand every group on it is known, whoever brought it.
             let context = shared.context(&mut self.hashes)?;
             shelf.add(Block { kept, rows, is_slim }, (shared, &context), &mut self.settlers)?;
         }
-        self.tray.clear();
         self.ends.clear();
         Ok(())
     }

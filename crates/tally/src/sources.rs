@@ -58,7 +58,6 @@ impl Reader {
         }
         let Layout { sources, .. } = &shared.layout;
         for (at, source) in sources.iter().enumerate() {
-            self.sources[at].clear();
             let column = batch.column(column_of(&shared.spec, source));
             self.read_source(at, source, column, &shared.domains)?;
         }
@@ -91,6 +90,7 @@ impl Reader {
                     &domains[domain],
                     &mut self.found,
                 )?;
+                words.clear();
                 words.extend(self.found.iter().map(|&number| i64::from(number)));
                 strike_absent(&column, words);
                 Ok(())

@@ -40,7 +40,7 @@ pub(crate) fn accepts(data_type: &DataType, step: Step) -> bool {
     }
 }
 
-/// Appends the steps of each value of a column.
+/// Makes these the steps of each value of a column.
 pub(crate) fn steps_into(
     array: &ArrayRef,
     step: Step,
@@ -48,11 +48,9 @@ pub(crate) fn steps_into(
     steps: &mut Vec<i64>,
 ) -> Result<(), TallyError> {
     let array = plain(array)?;
-    let first = steps.len();
-    steps.reserve(array.len());
     let data = array.to_data();
     match (kind(array.data_type()), array.data_type(), step) {
-        (Some(Kind::Nothing), ..) => steps.resize(first + array.len(), ABSENT),
+        (Some(Kind::Nothing), ..) => fill(steps, array.len(), ABSENT),
         (Some(Kind::Word(native)), _, Step::Binary(exponent)) => {
             let scale = power_of_two(-exponent);
             match Near::new(bounds) {
@@ -66,25 +64,31 @@ pub(crate) fn steps_into(
         (_, DataType::Decimal128(..), _) => {
             let [low, high] = [i128::from(bounds.low), i128::from(bounds.high)];
             let values = array.as_primitive::<Decimal128Type>().values();
+            steps.clear();
             steps.extend(values.iter().map(|&value| value.clamp(low, high) as i64));
         }
         (_, DataType::Decimal256(..), _) => {
             let [low, high] = [i256::from(bounds.low), i256::from(bounds.high)];
             let values = array.as_primitive::<Decimal256Type>().values();
+            steps.clear();
             steps.extend(values.iter().map(|&value| value.clamp(low, high).as_i128() as i64));
         }
         _ => return Err(TallyError::ours("a column without numbers was summed")),
     }
-    strike_nulls(&array, &mut steps[first..]);
+    strike_nulls(&array, steps);
     Ok(())
 }
 
-/// Appends 0 for each value that is there and [`ABSENT`] for the others.
+/// Makes these 0 for each value that is there and [`ABSENT`] for the others.
 pub(crate) fn there_into(array: &ArrayRef, steps: &mut Vec<i64>) -> Result<(), TallyError> {
-    let first = steps.len();
-    steps.resize(first + array.len(), 0);
-    strike_absent(&plain(array)?, &mut steps[first..]);
+    fill(steps, array.len(), 0);
+    strike_absent(&plain(array)?, steps);
     Ok(())
+}
+
+fn fill(steps: &mut Vec<i64>, rows: usize, with: i64) {
+    steps.clear();
+    steps.resize(rows, with);
 }
 
 /// Makes the steps of each NULL and each NaN [`ABSENT`].
@@ -202,7 +206,8 @@ mod tests {
     const WIDE: Bounds = Bounds { low: -(1 << 62), high: 1 << 62 };
 
     fn steps(array: impl Array + 'static, step: Step, bounds: Bounds) -> Vec<i64> {
-        let mut steps = Vec::new();
+        // What stood there before must not matter.
+        let mut steps = vec![7; 3];
         steps_into(&(Arc::new(array) as ArrayRef), step, bounds, &mut steps).unwrap();
         steps
     }
