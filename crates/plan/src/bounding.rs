@@ -503,8 +503,9 @@ fn position<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
 
 fn unbounded(call: &Call, argument: &Expr) -> PlanError {
     let text = format!("{}: how far one value can reach is not known, so no noise would hide it", call.name);
-    let columns: Vec<_> =
+    let mut columns: Vec<_> =
         argument.column_refs().into_iter().map(|column| format!("`{}`", column.name)).collect();
+    columns.sort_unstable();
     PlanError::refused("plan.unbounded", text).hint(format!(
         "write low and high for {} in demur.toml, or give contribution_bounds_per_row => (low, high) as a last argument",
         if columns.is_empty() { "the column".to_owned() } else { columns.join(" and ") }

@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, new_null_array};
 use datafusion::arrow::compute::kernels::{cmp, numeric};
-use datafusion::arrow::compute::nullif;
+use datafusion::arrow::compute::{can_cast_types, nullif};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, plan_err};
+use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::expr::{BinaryExpr, Cast, ScalarFunction, TryCast};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
@@ -40,12 +41,20 @@ fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let minus = BinaryExpr::new(Box::new(Expr::Literal(zero, None)), Operator::Minus, inner);
             arithmetic(minus, schema)?
         }
+        Expr::Cast(Cast { expr: inner, field }) | Expr::TryCast(TryCast { expr: inner, field })
+            if !can_cast_types(&type_of(&inner, schema)?, field.data_type()) =>
+        {
+            let (from, to) = (type_of(&inner, schema)?, field.data_type());
+            return plan_err!("a value of type {from} cannot be made one of type {to}");
+        }
         Expr::Cast(cast) if may_fail(&cast, schema)? => {
             Transformed::yes(Expr::TryCast(TryCast { expr: cast.expr, field: cast.field }))
         }
-        Expr::ScalarFunction(ScalarFunction { func, args }) if !is_total(&func) => {
-            let total = Arc::new(ScalarUDF::from(Total::new(func)));
-            Transformed::yes(Expr::ScalarFunction(ScalarFunction { func: total, args }))
+        Expr::ScalarFunction(function) if !is_total(&function.func) => {
+            let expr = Expr::ScalarFunction(function.clone());
+            let total = Total::new(function.func, expr.get_type(schema)?);
+            let func = Arc::new(ScalarUDF::from(total));
+            Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args: function.args }))
         }
         other => Transformed::no(other),
     })
@@ -56,9 +65,23 @@ fn is_arithmetic(operator: Operator) -> bool {
     matches!(operator, Plus | Minus | Multiply | Divide | Modulo | StringConcat)
 }
 
+/// The type of an expression. What was rewritten knows it without asking its parts, each of which would ask its own: long sums would take for ever.
+fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
+    if let Expr::ScalarFunction(ScalarFunction { func, .. }) = expr {
+        if let Some(total) = func.inner().downcast_ref::<Total>() {
+            return Ok(total.result.clone());
+        }
+        if let Some(arithmetic) = func.inner().downcast_ref::<Arithmetic>() {
+            return Ok(arithmetic.result.clone());
+        }
+    }
+    expr.get_type(schema)
+}
+
 fn arithmetic(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let result = Expr::BinaryExpr(binary.clone()).get_type(schema)?;
-    if is_date(&binary.left, schema)? && is_date(&binary.right, schema)? {
+    let (left, right) = (type_of(&binary.left, schema)?, type_of(&binary.right, schema)?);
+    let result = BinaryTypeCoercer::new(&left, &binary.op, &right).get_result_type()?;
+    if is_date(&left) && is_date(&right) {
         return plan_err!(
             "the time between two dates cannot be used here; compare the dates themselves, or their parts"
         );
@@ -72,14 +95,14 @@ fn arithmetic(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>
     Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func: function, args })))
 }
 
-fn is_date(expr: &Expr, schema: &DFSchema) -> Result<bool> {
+fn is_date(data_type: &DataType) -> bool {
     use DataType::{Date32, Date64, Time32, Time64, Timestamp};
-    Ok(matches!(expr.get_type(schema)?, Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..)))
+    matches!(data_type, Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..))
 }
 
 /// Whether a cast has values it cannot represent.
 fn may_fail(cast: &Cast, schema: &DFSchema) -> Result<bool> {
-    let (from, to) = (cast.expr.get_type(schema)?, cast.field.data_type().clone());
+    let (from, to) = (type_of(&cast.expr, schema)?, cast.field.data_type().clone());
     let is_text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     let widens = from == to
         || from == DataType::Null
@@ -101,12 +124,14 @@ fn is_total(function: &ScalarUDF) -> bool {
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Total {
     inner: Arc<ScalarUDF>,
+    /// The type it had when the question was planned. The type of `ROUND(cost, 1)` depends on the 1, which may become known only later; what is counted must have the type that was planned.
+    result: DataType,
     signature: Signature,
 }
 
 impl Total {
-    fn new(inner: Arc<ScalarUDF>) -> Self {
-        Self { signature: Signature::variadic_any(inner.signature().volatility), inner }
+    fn new(inner: Arc<ScalarUDF>, result: DataType) -> Self {
+        Self { signature: Signature::variadic_any(inner.signature().volatility), inner, result }
     }
 }
 
@@ -120,13 +145,13 @@ impl ScalarUDFImpl for Total {
         &self.signature
     }
 
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.inner.return_type(types)
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.result.clone())
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let field = self.inner.return_field_from_args(args)?;
-        Ok(Arc::new(field.as_ref().clone().with_nullable(true)))
+        Ok(Arc::new(field.as_ref().clone().with_data_type(self.result.clone()).with_nullable(true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
