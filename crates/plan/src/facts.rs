@@ -1,14 +1,17 @@
 //! [`Facts`]: what the catalog says about an expression, carried through the query.
 //!
-//! **Use.** Facts choose clamps and offer public keys. They are never trusted: every clamp is applied again to the very value that is
-//! added up, and rows with other keys are left out. A wrong fact costs accuracy, not privacy.
+//! **Use.** Facts choose clamps and offer public keys. These are never trusted: every clamp is applied again to the very value that is
+//! added up, and rows with other keys are left out. A wrong one costs accuracy, not privacy. What is trusted is which expressions name the unit, so that is carried through
+//! renaming and casts that keep values apart, and through nothing else.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{BinaryExpr, Case, Cast, ScalarFunction, TryCast};
-use datafusion::logical_expr::{Expr, Operator};
+use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
 use demur_exact::Rational;
 
 use crate::relation::{Reference, Relation};
+use crate::total;
 
 /// What is known of the values of an expression, without looking at any.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,7 +20,7 @@ pub(crate) struct Facts {
     pub(crate) range: Option<(Rational, Rational)>,
     /// The values that are public.
     pub(crate) values: Option<Vec<ScalarValue>>,
-    /// Whether they name the privacy unit.
+    /// Whether they name the privacy unit, and different ones differently: rows that are paired by them are one unit's. This one is trusted.
     pub(crate) is_unit: bool,
     /// The row that they name, if they are a key of a table.
     pub(crate) refers: Option<Reference>,
@@ -50,13 +53,7 @@ pub(crate) fn of(expr: &Expr, relation: &Relation) -> Facts {
             number(value).map_or_else(Facts::default, |x| Facts::between(x.clone(), x))
         }
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
-            let inner = of(expr, relation);
-            // Rounding to whole numbers may leave the range by less than 1; clamping mends that.
-            if field.data_type().is_numeric() {
-                Facts { values: None, refers: None, ..inner }
-            } else {
-                Facts::default()
-            }
+            cast_facts(expr, field.data_type(), relation)
         }
         Expr::Negative(inner) => {
             let range = of(inner, relation).range.map(|(low, high)| (-&high, -&low));
@@ -67,6 +64,20 @@ pub(crate) fn of(expr: &Expr, relation: &Relation) -> Facts {
         Expr::ScalarFunction(function) => function_facts(function, relation),
         _ => Facts::default(),
     }
+}
+
+/// Rounding to whole numbers may leave the range by less than 1; clamping mends that. A unit stays one where different ones stay different.
+fn cast_facts(expr: &Expr, to: &DataType, relation: &Relation) -> Facts {
+    let Facts { range, is_unit, .. } = of(expr, relation);
+    let from = expr.get_type(relation.plan.schema());
+    let is_unit = is_unit && from.is_ok_and(|from| keeps_apart(&from, to));
+    Facts { range: range.filter(|_| to.is_numeric()), is_unit, ..Facts::default() }
+}
+
+/// Whether different values stay different when they are cast.
+fn keeps_apart(from: &DataType, to: &DataType) -> bool {
+    let is_text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    from == to || is_text(from) && is_text(to) || total::holds_integers(from, to)
 }
 
 fn binary_facts(binary: &BinaryExpr, relation: &Relation) -> Facts {
@@ -132,6 +143,9 @@ fn union<'a>(outcomes: impl Iterator<Item = &'a Expr>, relation: &Relation) -> F
 }
 
 fn function_facts(function: &ScalarFunction, relation: &Relation) -> Facts {
+    if let Some((expr, to)) = total::conversion(function) {
+        return cast_facts(expr, to, relation);
+    }
     let first = || function.args.first().and_then(|arg| of(arg, relation).range);
     match function.func.name() {
         "coalesce" | "nvl" | "greatest" | "least" => union(function.args.iter(), relation),

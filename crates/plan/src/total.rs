@@ -1,7 +1,8 @@
 //! Expressions that have a value, or NULL, for every row.
 //!
 //! **Definition.** [`rewrite`] replaces arithmetic, casts and functions that can fail by ones that return NULL instead: a division by zero, a
-//! sum beyond 64 bits, a text that is no number, a function that fails.
+//! sum beyond 64 bits, a text that is no number, a function that fails. They are functions of ours, which no optimiser takes apart: DataFusion's would compare `x` itself where
+//! `CAST(x AS TINYINT) > 0` is written, and count what is too large for a TINYINT.
 //!
 //! **Guarantee.** Evaluating a rewritten expression never fails because of a value. Whether a query fails is otherwise a bit about the
 //! rows: one that divides by `salary - 4711` fails only if somebody earns that.
@@ -13,9 +14,10 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, new_null_array};
 use datafusion::arrow::compute::kernels::{cmp, numeric};
-use datafusion::arrow::compute::{can_cast_types, nullif};
+use datafusion::arrow::compute::{CastOptions, can_cast_types, nullif};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::format::DEFAULT_FORMAT_OPTIONS;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
@@ -47,8 +49,11 @@ fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let (from, to) = (type_of(&inner, schema)?, field.data_type());
             return plan_err!("a value of type {from} cannot be made one of type {to}");
         }
-        Expr::Cast(cast) if may_fail(&cast, schema)? => {
-            Transformed::yes(Expr::TryCast(TryCast { expr: cast.expr, field: cast.field }))
+        Expr::Cast(Cast { expr: inner, field }) | Expr::TryCast(TryCast { expr: inner, field })
+            if may_fail(&type_of(&inner, schema)?, field.data_type()) =>
+        {
+            let func = Arc::new(ScalarUDF::from(Conversion::new(field.data_type().clone())));
+            Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args: vec![*inner] }))
         }
         Expr::ScalarFunction(function) if !is_total(&function.func) => {
             let expr = Expr::ScalarFunction(function.clone());
@@ -73,6 +78,9 @@ fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
         }
         if let Some(arithmetic) = func.inner().downcast_ref::<Arithmetic>() {
             return Ok(arithmetic.result.clone());
+        }
+        if let Some(conversion) = func.inner().downcast_ref::<Conversion>() {
+            return Ok(conversion.to.clone());
         }
     }
     expr.get_type(schema)
@@ -100,24 +108,55 @@ fn is_date(data_type: &DataType) -> bool {
     matches!(data_type, Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..))
 }
 
-/// Whether a cast has values it cannot represent.
-fn may_fail(cast: &Cast, schema: &DFSchema) -> Result<bool> {
-    let (from, to) = (type_of(&cast.expr, schema)?, cast.field.data_type().clone());
+/// Whether there are values of one type that another cannot represent.
+fn may_fail(from: &DataType, to: &DataType) -> bool {
     let is_text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     let widens = from == to
-        || from == DataType::Null
-        || is_text(&from) && is_text(&to)
-        || from.is_integer() && to == DataType::Float64
-        || from == DataType::Float32 && to == DataType::Float64
-        || from.is_signed_integer() && to == DataType::Int64
-        || matches!(from, DataType::UInt8 | DataType::UInt16 | DataType::UInt32) && to == DataType::Int64;
-    Ok(!widens)
+        || *from == DataType::Null
+        || is_text(from) && is_text(to)
+        || from.is_integer() && *to == DataType::Float64
+        || *from == DataType::Float32 && *to == DataType::Float64
+        || holds_integers(from, to)
+        || holds_in_decimals(from, to);
+    !widens
+}
+
+/// Whether all values of a type have a place among decimals: as many digits before the point, and behind it.
+fn holds_in_decimals(from: &DataType, to: &DataType) -> bool {
+    let before = |digits: u8, behind: i8| i16::from(digits) - i16::from(behind);
+    match (from, to) {
+        (DataType::Decimal128(digits, behind), DataType::Decimal128(more, further)) => {
+            further >= behind && before(*more, *further) >= before(*digits, *behind)
+        }
+        (whole, DataType::Decimal128(digits, behind)) if whole.is_integer() => {
+            let longest = match whole.primitive_width() {
+                Some(1) => 3,
+                Some(2) => 5,
+                Some(4) => 10,
+                _ => 20,
+            };
+            *behind >= 0 && before(*digits, *behind) >= longest
+        }
+        _ => false,
+    }
+}
+
+/// Whether all values of one type of whole numbers are values of another.
+pub(crate) fn holds_integers(from: &DataType, to: &DataType) -> bool {
+    let (narrow, wide) = (from.primitive_width(), to.primitive_width());
+    from.is_signed_integer() && to.is_signed_integer() && wide >= narrow
+        || from.is_unsigned_integer() && to.is_unsigned_integer() && wide >= narrow
+        || from.is_unsigned_integer() && to.is_signed_integer() && wide > narrow
 }
 
 /// Functions that have no failing values, and whose laziness wrapping would lose.
 fn is_total(function: &ScalarUDF) -> bool {
     let plain = ["coalesce", "nvl", "nullif", crate::interval::LOW, crate::interval::HIGH];
-    plain.contains(&function.name()) || function.inner().is::<Total>() || function.inner().is::<Arithmetic>()
+    let inner = function.inner();
+    plain.contains(&function.name())
+        || inner.is::<Total>()
+        || inner.is::<Arithmetic>()
+        || inner.is::<Conversion>()
 }
 
 /// A function that returns NULL where another would fail.
@@ -216,6 +255,48 @@ impl ScalarUDFImpl for Arithmetic {
     }
 }
 
+/// A cast that is NULL where the value has no place in the type.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Conversion {
+    to: DataType,
+    name: String,
+    signature: Signature,
+}
+
+impl Conversion {
+    fn new(to: DataType) -> Self {
+        Self { name: format!("cast to {to}"), to, signature: Signature::any(1, Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for Conversion {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let safely = CastOptions { safe: true, format_options: DEFAULT_FORMAT_OPTIONS };
+        or_null(args, |args| match args.args.as_slice() {
+            [value] => value.cast_to(&self.to, Some(&safely)),
+            _ => exec_err!("a cast takes one argument"),
+        })
+    }
+}
+
+/// What is cast to which type, if a function of this module does it.
+pub(crate) fn conversion(function: &ScalarFunction) -> Option<(&Expr, &DataType)> {
+    let conversion = function.func.inner().downcast_ref::<Conversion>()?;
+    Some((function.args.first()?, &conversion.to))
+}
+
 /// The values of a batch at once, or of each row by itself, with NULL where there is none.
 fn or_null(
     args: ScalarFunctionArgs,
@@ -247,4 +328,44 @@ fn or_null(
     }
     let values = ScalarValue::iter_to_array((0..args.number_rows).map(row))?;
     Ok(ColumnarValue::Array(values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What may fail must not be left to others, who would leave a cast out beside a comparison.
+    #[test]
+    fn a_cast_is_plain_only_if_it_holds_every_value() {
+        use DataType::{Decimal128, Float32, Float64, Int8, Int16, Int64, UInt8, UInt64, Utf8, Utf8View};
+        for (from, to) in [
+            (Int8, Int16),
+            (UInt8, Int16),
+            (Int64, Float64),
+            (Utf8, Utf8View),
+            (Decimal128(9, 2), Decimal128(10, 2)),
+            (Decimal128(9, 2), Decimal128(12, 5)),
+            (Int64, Decimal128(22, 2)),
+            (UInt8, Decimal128(3, 0)),
+        ] {
+            assert!(!may_fail(&from, &to), "{from} to {to}");
+        }
+        for (from, to) in [
+            (Int16, Int8),
+            (UInt8, Int8),
+            (Int8, UInt8),
+            (UInt64, Int64),
+            (Float64, Float32),
+            (Float64, Int64),
+            (Int64, Utf8),
+            (Utf8, Int64),
+            (Decimal128(9, 2), Decimal128(9, 3)),
+            (Decimal128(9, 2), Decimal128(10, 1)),
+            (Int64, Decimal128(20, 2)),
+            (UInt8, Decimal128(2, 0)),
+            (Decimal128(9, 2), Int64),
+        ] {
+            assert!(may_fail(&from, &to), "{from} to {to}");
+        }
+    }
 }

@@ -200,6 +200,36 @@ fn everything_else_is_refused() {
     }
 }
 
+/// What the planner below says about itself is not for those who ask.
+#[test]
+fn mistakes_are_told_in_words_of_ours() {
+    let told = |sql: &str| asked(sql).map_err(|error| format!("{}: {error}", error.code())).err().unwrap();
+    assert_eq!(
+        told("SELECT COUNT(*) FROM visits LIMIT -1"),
+        "plan.limit: LIMIT must be a whole number from 0 on, but it is -1"
+    );
+    assert_eq!(
+        told("SELECT COUNT(*) FROM visits LIMIT 1 OFFSET -2"),
+        "plan.limit: OFFSET must be a whole number from 0 on, but it is -2"
+    );
+    assert_eq!(
+        told("SELECT COUNT(*) FROM visits WHERE 1"),
+        "plan.type: WHERE and HAVING need a condition, which is true or false"
+    );
+    assert_eq!(
+        told("SELECT COUNT(*) AS n FROM visits HAVING n > (SELECT COUNT(*) FROM visits)"),
+        "plan.expression: a subquery beside answers cannot be used here"
+    );
+}
+
+/// So many are read, and one more is told by the same words.
+#[test]
+fn forty_levels_of_brackets_are_read() {
+    let nested =
+        |depth: usize| format!("SELECT SUM({}age{}) FROM visits", "(".repeat(depth), ")".repeat(depth));
+    assert_eq!((code(&nested(39)), code(&nested(40))), ("answered", "plan.size"));
+}
+
 #[test]
 fn a_refusal_speaks_of_the_query_and_the_catalog_alone() {
     let error = asked("SELECT FIRST_VALUE(age) FROM visits").err().unwrap();
@@ -227,6 +257,27 @@ fn the_unit_itself_is_counted_as_units() {
         bounded("SELECT COUNT(DISTINCT user_id + 1) FROM visits").statistics[0].recipe,
         Recipe::Plain { .. }
     ));
+}
+
+/// 16 777 217 is no REAL: cast to it, two people become one, and a join by that would pair their rows.
+#[test]
+fn a_cast_that_makes_two_people_one_names_nobody() {
+    let codes = |to: &str| {
+        let people = format!("(SELECT CAST(user_id AS {to}) AS u, age FROM visits)");
+        [
+            format!("SELECT COUNT(*) FROM {people} a JOIN {people} b ON a.u = b.u"),
+            format!("SELECT COUNT(*) FROM visits a JOIN visits b ON CAST(a.user_id AS {to}) = CAST(b.user_id AS {to})"),
+            format!("SELECT COUNT(*) FROM (SELECT u FROM {people} GROUP BY u)"),
+            format!("SELECT SUM(s, contribution_bounds_per_row => (0, 9)) FROM (SELECT SUM(age) OVER (PARTITION BY u) AS s FROM {people})"),
+        ]
+        .map(|sql| code(&sql))
+    };
+    for to in ["REAL", "DOUBLE", "INT", "TINYINT", "DECIMAL(3, 0)", "VARCHAR"] {
+        assert_eq!(codes(to), ["plan.join", "plan.join", "plan.group", "plan.window"], "{to}");
+        let counted = bounded(&format!("SELECT COUNT(DISTINCT CAST(user_id AS {to})) FROM visits"));
+        assert_ne!(counted.statistics[0].recipe, Recipe::Units, "{to}");
+    }
+    assert_eq!(codes("BIGINT"), ["answered"; 4]);
 }
 
 #[test]

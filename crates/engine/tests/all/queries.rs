@@ -98,6 +98,17 @@ fn a_division_by_zero_and_an_overflow_are_null() {
 }
 
 /// sqrt refuses what is below 0; of an answer, and of where its interval begins, that is NULL.
+/// 500 is no TINYINT, nor is it less, more or something else than one.
+#[test]
+fn a_cast_beside_a_comparison_is_not_left_out() {
+    let folder = folder(SMALL, "row", "");
+    let sql = "SELECT COUNT_IF(CAST(x AS TINYINT) > 0), COUNT_IF(NOT TRY_CAST(x AS TINYINT) <= 0), COUNT_IF(CAST(x AS TINYINT) IN (10, 20)),
+               COUNT_IF(CAST(x AS TINYINT) BETWEEN -128 AND 127), COUNT_IF(CAST(x AS DECIMAL(2, 0)) <> 10), COUNT_IF(x >= 1) FROM t";
+    let rows = folder.nearly_exact(sql);
+    let expected = [3.0, 3.0, 2.0, 4.0, 3.0, 4.0];
+    assert!(rows[0].iter().zip(expected).all(|(value, expected)| near(value, expected)), "{rows:?}");
+}
+
 #[test]
 fn a_function_that_fails_on_an_answer_is_null_and_so_is_its_interval() {
     let folder = folder(SMALL, "row", "");

@@ -70,7 +70,9 @@ fn tables(dice: &mut Dice) -> Tables {
 /// Keys and people are numbers, or texts.
 fn named(numbers: impl Iterator<Item = Option<i64>>, kind: &DataType) -> ArrayRef {
     match kind {
-        DataType::Int64 => Arc::new(Int64Array::from_iter(numbers)),
+        DataType::Int64 => {
+            Arc::new(Int64Array::from_iter(numbers.map(|number| number.map(grammar::numbered))))
+        }
         _ => Arc::new(StringViewArray::from_iter(numbers.map(|number| Some(format!("k{}", number?))))),
     }
 }

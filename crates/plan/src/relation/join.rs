@@ -15,14 +15,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, JoinType};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::expr::{Cast, TryCast};
-use datafusion::logical_expr::{
-    Expr, ExprFunctionExt, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, lit,
-};
+use datafusion::logical_expr::{Expr, ExprFunctionExt, Join, LogicalPlan, LogicalPlanBuilder, lit};
 
 use super::owner::both;
 use super::{Lift, Owner, Relation};
@@ -142,7 +138,7 @@ impl Lift<'_> {
                 "join with public tables, or name the person by a column: unit = \"…\" in demur.toml",
             ));
         };
-        let units = |(l, r): &(Expr, Expr)| names_unit(l, &left) && names_unit(r, &right);
+        let units = |(l, r): &(Expr, Expr)| facts::of(l, &left).is_unit && facts::of(r, &right).is_unit;
         if on.iter().any(units) {
             return Ok((left, right));
         }
@@ -209,30 +205,6 @@ fn owed_to<'e>(
         _ => false,
     };
     on.any(|(child, other)| is_owed(child) && facts::of(other, parent).refers.as_ref() == Some(reference))
-}
-
-/// Whether an expression is the unit of a relation's rows, and different for different ones.
-fn names_unit(expr: &Expr, relation: &Relation) -> bool {
-    match expr {
-        Expr::Column(column) => relation.facts(column).is_unit,
-        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
-            let from = expr.get_type(relation.plan.schema());
-            names_unit(expr, relation) && from.is_ok_and(|from| keeps_apart(&from, field.data_type()))
-        }
-        _ => false,
-    }
-}
-
-/// Whether different values stay different when they are cast.
-fn keeps_apart(from: &DataType, to: &DataType) -> bool {
-    let is_text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    let wider = to.primitive_width() >= from.primitive_width();
-    let strictly_wider = to.primitive_width() > from.primitive_width();
-    from == to
-        || is_text(from) && is_text(to)
-        || from.is_signed_integer() && to.is_signed_integer() && wider
-        || from.is_unsigned_integer() && to.is_unsigned_integer() && wider
-        || from.is_unsigned_integer() && to.is_signed_integer() && strictly_wider
 }
 
 fn keeps_right(kind: JoinType) -> bool {

@@ -32,7 +32,7 @@ impl Schema {
     /// What a person is called in rows.
     pub(crate) fn person(&self, number: Option<i64>) -> String {
         match self.people {
-            "int64" => ScalarValue::Int64(number),
+            "int64" => ScalarValue::Int64(number.map(numbered)),
             _ => ScalarValue::Utf8View(number.map(|number| format!("k{number}"))),
         }
         .to_string()
@@ -88,6 +88,11 @@ columns = {{ name = {{ type = "string" }}, continent = {{ type = "string", value
     }
 }
 
+/// What a number of ours is where it names somebody. Two of them are one as a REAL.
+pub(crate) fn numbered(number: i64) -> i64 {
+    (1 << 24) + number
+}
+
 /// Rows with the columns id, region, x, y; mostly of persons, and mostly in ways that are allowed.
 pub(crate) fn relation(dice: &mut Dice, depth: u32) -> String {
     if depth == 0 {
@@ -97,6 +102,8 @@ pub(crate) fn relation(dice: &mut Dice, depth: u32) -> String {
                 "SELECT who AS id, region, x, y FROM orders",
                 // Another column under the unit's name is not the unit.
                 "SELECT x AS id, region, x, y FROM visits",
+                // Nor is what two people have in common.
+                "SELECT CAST(id AS REAL) AS id, region, x, y FROM visits",
                 "SELECT o.who AS id, l.region, l.x, o.y FROM lines l JOIN orders o ON l.of = o.number",
                 "SELECT o.who AS id, l.region, o.x, l.y FROM orders o, lines l WHERE l.of = o.number AND l.x > 0",
                 "SELECT a.who AS id, b.region, a.x, b.y FROM orders a LEFT JOIN lines b ON a.number = b.of",
