@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, DFSchemaRef};
+use datafusion::common::{Column, DFSchemaRef, ScalarValue};
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias, builder::LogicalTableSource,
+    Expr, Limit, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias, builder::LogicalTableSource,
 };
 
 use crate::PlanError;
@@ -89,6 +89,19 @@ fn end_name(side: &str, statistic: usize, width: usize) -> String {
     format!("{side} {statistic} {width}")
 }
 
+/// How many rows are left out, and how many are shown.
+fn check_limit(limit: &Limit) -> Result<(), PlanError> {
+    for (name, expr) in [("OFFSET", &limit.skip), ("LIMIT", &limit.fetch)] {
+        if let Some(Expr::Literal(ScalarValue::Int64(Some(rows)), _)) = expr.as_deref()
+            && *rows < 0
+        {
+            let text = format!("{name} must be a whole number from 0 on, but it is {rows}");
+            return Err(PlanError::mistake("plan.limit", text));
+        }
+    }
+    Ok(())
+}
+
 /// Whether answers are worked on together anywhere.
 fn combines(plan: &LogicalPlan) -> bool {
     let here = match plan {
@@ -129,6 +142,9 @@ impl Rebuild<'_> {
                 Ok((LogicalPlan::SubqueryAlias(plan), ends))
             }
             LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_) => {
+                if let LogicalPlan::Limit(limit) = plan {
+                    check_limit(limit)?;
+                }
                 let below = plan.inputs();
                 let (input, ends) = self.node(below.first().ok_or_else(|| allow::refused_node(plan))?)?;
                 let exprs = plan.expressions().into_iter().map(|expr| self.expression(expr, &input, &ends));

@@ -29,8 +29,8 @@ use crate::relation::{Lift, Relation};
 use crate::sql::{self, GroupSelection, Options};
 use crate::total;
 
-/// The most public keys a question may have.
-const PUBLIC_KEYS: usize = 1 << 20;
+/// The most public keys a question may have: each of them is answered, stored and signed, whether anybody has it or not.
+const PUBLIC_KEYS: usize = 1 << 17;
 
 /// Plans one query; reads no row.
 ///
@@ -148,6 +148,15 @@ fn said(error: &DataFusionError) -> PlanError {
             PlanError::refused("plan.expression", "a part of a value, as in x[1] or x.y, cannot be used here")
                 .hint("columns hold single values; SUBSTR takes a part of a text")
         }
+        None if text.starts_with("Cannot create filter with non-boolean predicate") => {
+            PlanError::mistake("plan.type", "WHERE and HAVING need a condition, which is true or false")
+                .hint("compare something, as in WHERE age >= 18")
+        }
+        // The names that subqueries get as columns.
+        None if text.contains("__scalar_sq") || text.contains("__correlated_sq") => {
+            PlanError::refused("plan.expression", "a subquery beside answers cannot be used here")
+                .hint("ask it as a question of its own")
+        }
         // What it says about its own settings and types is not for those who ask.
         None if text.starts_with("Unsupported ast node") || OWN.iter().any(|word| text.contains(word)) => {
             PlanError::refused("plan.clause", "a part of this query cannot be used here")
@@ -227,7 +236,7 @@ fn product(values: &[Vec<ScalarValue>]) -> Result<Vec<Vec<ScalarValue>>, PlanErr
         values.iter().try_fold(1usize, |n, values| n.checked_mul(values.len()).filter(|&n| n <= PUBLIC_KEYS));
     if many.is_none() {
         let text = format!("the public values make more than {PUBLIC_KEYS} groups");
-        return Err(PlanError::refused("plan.keys", text).hint("group by fewer columns"));
+        return Err(PlanError::refused("plan.keys", text).hint("group by fewer columns, or write group_selection_strategy = private in OPTIONS: then only groups that enough units have are shown"));
     }
     let mut all = vec![Vec::new()];
     for values in values {

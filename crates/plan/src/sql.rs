@@ -31,8 +31,10 @@ const BYTES: usize = 1 << 16;
 const TOKENS: usize = 4096;
 /// The most operators: each makes an expression one deeper.
 const OPERATORS: usize = 500;
-/// The deepest nesting of brackets, and of what the parser nests by itself.
+/// The deepest nesting of brackets.
 const DEPTH: usize = 40;
+/// The deepest nesting of what the parser reads: brackets, and some words around them.
+const NESTING: usize = DEPTH + 8;
 
 /// What was written.
 pub(crate) struct Written {
@@ -49,7 +51,7 @@ pub(crate) fn read(text: &str) -> Result<Written, PlanError> {
     let mut tokens = tokens(text)?;
     let options = clause::cut(&mut tokens)?;
     let mut statements = Parser::new(&GenericDialect {})
-        .with_recursion_limit(DEPTH)
+        .with_recursion_limit(NESTING)
         .with_tokens_with_locations(tokens)
         .parse_statements()
         .map_err(|error| unreadable(&error.to_string(), text))?;
