@@ -21,6 +21,9 @@ pub(crate) struct Failure {
     refused: bool,
 }
 
+/// Said wherever it is certain.
+const UNCHARGED: &str = "nothing was charged";
+
 /// The reader of our output went away: not worth a word.
 const BROKEN_PIPE: &str = "cli.broken-pipe";
 
@@ -40,15 +43,21 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Why a question was not answered, with its place in the question if that is known.
+    /// Why a question has no price, with its place in the question if that is known.
     pub(crate) fn of_question(error: EngineError, sql: &str) -> Self {
         let shown = error.place().and_then(|place| place.show(sql));
-        Self { shown, ..Self::from(error) }
+        Self { shown, note: Some(UNCHARGED), ..Self::from(error) }
     }
 
     /// Somebody had enough; what was charged is said in the sentence itself.
     pub(crate) fn interrupted(text: &str) -> Self {
         Self { note: None, ..Self::new("cli.interrupted", text) }
+    }
+
+    /// For what goes wrong with an answer that was released: it is the ledger's already.
+    pub(crate) fn after_release(self) -> Self {
+        let note = "what was charged is kept in the ledger: the same question again costs nothing";
+        Self { note: Some(note), ..self }
     }
 
     /// For commands that never release anything; that a refusal charged nothing is still said.
@@ -59,7 +68,7 @@ impl Failure {
     /// What was charged is the ledger's word; the command adds only what goes without saying.
     fn of_ledger(code: &'static str, text: String, refused: bool) -> Self {
         let told = text.contains("nothing was charged") || text.contains("nothing new was charged");
-        let note = (refused && !told).then_some("nothing was charged");
+        let note = (refused && !told).then_some(UNCHARGED);
         Self { note, refused, ..Self::new(code, text) }
     }
 
@@ -88,6 +97,11 @@ impl Failure {
         if let Some(note) = self.note {
             text.push_str(&format!("  {note}\n"));
         }
+        // Names and texts of a question are shown, but move no cursor.
+        let text: String = text
+            .chars()
+            .map(|letter| if letter.is_control() && letter != '\n' { ' ' } else { letter })
+            .collect();
         // If even standard error is gone, the exit code has to do.
         let _ = to.write_all(text.as_bytes());
         ExitCode::from(if self.refused { 1 } else { 2 })
@@ -131,7 +145,7 @@ impl From<PlanError> for Failure {
 /// The word of a filter.
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        let note = Some("nothing was charged");
+        let note = Some(UNCHARGED);
         Self { note, refused: true, ..Self::new(refusal.code(), refusal.to_string()) }
     }
 }
@@ -146,7 +160,11 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::new(BROKEN_PIPE, "the reader of this output went away"),
-            _ => Self::new("cli.write", format!("the answer could not be written: {error}")),
+            // Some of it may have been.
+            _ => Self {
+                note: None,
+                ..Self::new("cli.write", format!("the answer could not be written: {error}"))
+            },
         }
     }
 }

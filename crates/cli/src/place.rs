@@ -173,6 +173,7 @@ pub(crate) fn write_certificate(path: &Path, answer: &Answer) -> Result<(), Fail
         let entry = answer.certificate.charge.sequence;
         Failure::new("cli.file", message)
             .hint(format!("it is kept in the ledger: demur certificate show {entry}"))
+            .without_note()
     })
 }
 

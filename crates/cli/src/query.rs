@@ -48,11 +48,7 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
     let answer = engine.query(&project, &ask, &quote, &backend);
     waiting.end();
     let answer = answer?;
-    if let Some(path) = &args.certificate {
-        place::write_certificate(path, &answer)?;
-    }
-    let table = Table::read(&answer.certificate.columns, &answer.certificate.released)?;
-    wanted.show(&table, &answer, &quote, out)
+    wanted.keep(&answer, &quote, args.certificate.as_deref(), out).map_err(Failure::after_release)
 }
 
 /// Shows what a question would cost, for nothing.
@@ -110,6 +106,19 @@ impl<'a> Wanted<'a> {
         Ok(Self { form, output, picture })
     }
 
+    /// Writes what was released where it was wanted.
+    fn keep(
+        self,
+        answer: &Answer,
+        quote: &Quote,
+        certificate: Option<&Path>,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        certificate.map_or(Ok(()), |path| place::write_certificate(path, answer))?;
+        let table = Table::read(&answer.certificate.columns, &answer.certificate.released)?;
+        self.show(&table, answer, quote, out)
+    }
+
     fn show(
         self,
         table: &Table,
@@ -159,11 +168,14 @@ fn rehearse(
     count: u64,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let warning =
-        "NOT PROTECTED: this is a scratch ledger, and the same data is answered about again and again";
-    let _ = writeln!(std::io::stderr(), "{warning}");
+    let mut warning =
+        Some("NOT PROTECTED: this is a scratch ledger, and the same data is answered about again and again");
     let mut failed = None;
     let shown = engine.rehearse(project, quote, backend, count, |table| {
+        // Now that the engine has seen that it is one.
+        if let Some(warning) = warning.take() {
+            let _ = writeln!(std::io::stderr(), "{warning}");
+        }
         print::line(&table, out).map_err(|failure| {
             failed = Some(failure);
             std::io::Error::other("written no further")

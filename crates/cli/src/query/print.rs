@@ -90,10 +90,11 @@ pub(super) fn told(answer: &Answer, guarantee: Guarantee) -> String {
 
 /// Aligned columns; the half-width of an interval stands beside its number.
 pub(super) fn people(table: &Table, out: &mut impl Write) -> Result<(), Failure> {
+    let names: Vec<String> = table.headings.iter().map(|heading| one_line(&heading.name, WIDEST)).collect();
     let mut columns = Vec::new();
-    for heading in &table.headings {
+    for (name, heading) in names.iter().zip(&table.headings) {
         let number = !matches!(heading.kind.as_str(), "VARCHAR" | "DATE" | "TIMESTAMP" | "BOOLEAN");
-        columns.push((heading.name.as_str(), if number { Side::Right } else { Side::Left }));
+        columns.push((name.as_str(), if number { Side::Right } else { Side::Left }));
         if heading.interval {
             columns.push(("±", Side::Left));
         }

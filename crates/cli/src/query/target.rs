@@ -54,7 +54,7 @@ impl Target {
         };
         written.map_err(|error| {
             Failure::new("cli.file", format!("`{}` cannot be written: {error}", self.path.display()))
-                .hint("what was charged is kept in the ledger: the same question again costs nothing")
+                .after_release()
         })
     }
 }
