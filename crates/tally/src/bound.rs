@@ -21,6 +21,10 @@ pub(crate) fn sum(total: impl Number, bounds: Bounds) -> i128 {
 /// most · D.
 pub(crate) fn deviation(total: i128, rows: i128, centre: i64, most: u64) -> i128 {
     let distance = total - rows * i128::from(centre);
+    // As nearly everywhere.
+    if rows <= i128::from(most) {
+        return distance;
+    }
     let scaled = scale(distance.unsigned_abs(), rows.unsigned_abs(), most) as i128;
     if distance < 0 { -scaled } else { scaled }
 }

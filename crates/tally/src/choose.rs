@@ -3,7 +3,8 @@
 //! **Definition.** Items are put in order by unit, rank and group. A unit's groups are then met in the order of their ranks, and the first k are kept.
 //!
 //! **Exactness.** The order is that of one *key* for each item: some bits of the unit, then the rank. Where that leaves open which of two different units or groups
-//! comes first, items are sorted by all they have, and groups of the same rank are told apart by their bytes.
+//! comes first, items are sorted by all they have, and groups of the same rank are told apart by their bytes. It leaves nothing open where keys have all bits of short names, and the
+//! groups' hashes differ in their upper halves: for one unit, [different halves have different ranks](crate::hash::rank_of_halves).
 
 use crate::context::Context;
 use crate::entries::{Chosen, Known, Sums};
@@ -82,23 +83,28 @@ pub(crate) fn key(unit: u64, rank: u32) -> u64 {
     unit >> (RANK + PLACE) << (RANK + PLACE) | u64::from(rank) << PLACE
 }
 
-/// Chooses among items, given their order by their keys. By parts: if it must be known which items make an entry.
+/// Whether the keys of items have all bits in which their units differ, if these begin so far from the left.
+pub(crate) fn holds_unit(shift: u32) -> bool {
+    shift >= RANK + PLACE
+}
+
+/// Chooses among items, given their order by their keys, and whether keys are known to tell units and groups apart. By parts: if it must be known which items make an entry.
 pub(crate) fn choose<P: Part>(
-    (order, keys): (&[u32], &[u64]),
+    (order, keys, apart): (&[u32], &[u64], bool),
     item: impl Fn(usize) -> P,
     rank: impl Fn(Item) -> u32,
     (context, by_parts): (&Context, bool),
     chosen: &mut Chosen,
 ) -> Result<(), TallyError> {
     chosen.make_room(order.len(), by_parts);
-    let most = u32::try_from(context.groups_per_unit).unwrap_or(u32::MAX);
-    if !told_apart((order, keys), &item) {
+    debug_assert!(!apart || told_apart((order, keys), &item));
+    if !apart && !told_apart((order, keys), &item) {
         let items: Vec<Item> = (0..order.len()).map(|at| Item::of(item(at))).collect();
         return choose_by_bytes(&items, rank, context, chosen);
     }
     match by_parts {
-        true => walk::<true, _>(order, item, most, chosen),
-        false => walk::<false, _>(order, item, most, chosen),
+        true => walk::<true, _>((order, keys), item, context.groups_per_unit, chosen),
+        false => walk::<false, _>((order, keys), item, context.groups_per_unit, chosen),
     }
     Ok(())
 }
@@ -118,39 +124,51 @@ fn told_apart<P: Part>((order, keys): (&[u32], &[u64]), item: impl Fn(usize) -> 
     !open
 }
 
-/// Keeps the first groups of each unit.
-///
-/// No branch depends on the items: what is not kept is written behind all that is, and overwritten.
+/// Keeps the first groups of each unit; keys tell units and groups apart.
 #[inline(never)]
 fn walk<const BY_PARTS: bool, P: Part>(
-    order: &[u32],
+    (order, keys): (&[u32], &[u64]),
     item: impl Fn(usize) -> P,
-    most: u32,
+    most: usize,
     chosen: &mut Chosen,
 ) {
     let Chosen { known, ends, of_items, .. } = chosen;
-    let (known, ends) = (&mut known[..], &mut ends[..]);
-    let Some(&first) = order.first() else { return };
-    // As after a row like the first that adds nothing.
-    let mut last = item(first as usize);
-    let (mut units, mut entries, mut met) = (1, 1, 1);
-    let mut sum = Sums::default();
-    for &at in order {
-        let item = item(at as usize);
-        let new_unit = item.unit() != last.unit();
-        let new_group = (item.group() != last.group()) | new_unit;
-        met = if new_unit { 1 } else { met + u32::from(new_group) };
-        let kept = met <= most;
-        units += usize::from(new_unit);
-        entries += usize::from(new_group & kept);
-        sum = if new_group { item.sums() } else { sum.plus(item.sums()) };
-        let entry = entries - usize::from(kept);
-        known[entry] = Known { group: item.group(), item: at, sums: sum };
-        ends[units - 1] = entries as u32;
-        if BY_PARTS {
-            of_items[at as usize] = if kept { entries as u32 } else { 0 };
+    let (mut units, mut entries) = (0, 0);
+    let key = |at: u32| keys[at as usize];
+    let unit = |at: u32| key(at) >> (RANK + PLACE);
+    let mut rest = order;
+    while let Some(&first) = rest.first() {
+        let (this_unit, last) = (unit(first), entries + most);
+        while let [at, behind @ ..] = rest
+            && entries < last
+            && unit(*at) == this_unit
+        {
+            let (this_group, one) = (key(*at), item(*at as usize));
+            let mut sums = one.sums();
+            entries += 1;
+            if BY_PARTS {
+                of_items[*at as usize] = entries as u32;
+            }
+            rest = behind;
+            while let [more, behind @ ..] = rest
+                && key(*more) == this_group
+            {
+                sums = sums.plus(item(*more as usize).sums());
+                if BY_PARTS {
+                    of_items[*more as usize] = entries as u32;
+                }
+                rest = behind;
+            }
+            known[entries - 1] = Known { group: one.group(), item: *at, sums };
         }
-        last = item;
+        // What is not kept.
+        while let [at, behind @ ..] = rest
+            && unit(*at) == this_unit
+        {
+            rest = behind;
+        }
+        ends[units] = entries as u32;
+        units += 1;
     }
     (chosen.entries, chosen.units) = (entries, units);
 }
@@ -261,6 +279,7 @@ mod tests {
                 groups_per_unit: most,
                 groups: &groups,
                 group_hashes: &hashes,
+                ranks_differ: false,
                 domains: &[],
                 value_hashes: &[],
                 store: &Store::new(0),
@@ -275,7 +294,7 @@ mod tests {
             let mut order = Vec::new();
             crate::order::order(&mut keys, [items.len() as u32].into_iter(), &mut order);
             let mut chosen = Chosen::default();
-            choose((&order, &keys), |at| items[at], rank, (&context, true), &mut chosen).unwrap();
+            choose((&order, &keys, false), |at| items[at], rank, (&context, true), &mut chosen).unwrap();
             prop_assert_eq!(plain(&chosen), obvious(&items, most, rank));
             let known = told_apart((&order, &keys), |at| items[at]);
             prop_assert!(known || near > 20 || mask != u64::MAX);

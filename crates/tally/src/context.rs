@@ -15,6 +15,8 @@ pub(crate) struct Context<'a> {
     pub(crate) groups_per_unit: usize,
     pub(crate) groups: &'a Things,
     pub(crate) group_hashes: &'a [u64],
+    /// Whether no unit gives two groups the same rank, as far as that is known.
+    pub(crate) ranks_differ: bool,
     pub(crate) domains: &'a [Things],
     pub(crate) value_hashes: &'a [Vec<u64>],
     /// Where rows wait.

@@ -93,7 +93,7 @@ pub(crate) fn rank(unit: u64, thing: u64) -> u32 {
     rank_of_halves((unit >> 32) as u32, (thing >> 32) as u32)
 }
 
-/// The same, given the upper halves.
+/// The same, given the upper halves. Every step can be undone, so for one unit different things have different ranks.
 #[inline(always)]
 pub(crate) fn rank_of_halves(unit: u32, thing: u32) -> u32 {
     let mixed = (unit ^ thing).wrapping_mul(ODD as u32);
@@ -171,6 +171,14 @@ mod tests {
                 assert_eq!(u64::from(high) << 32 | u64::from(low), word);
                 assert_eq!(hash == small_unit(upper), word >> 32 == 0);
             }
+        }
+    }
+
+    #[test]
+    fn a_thing_can_be_told_from_its_rank() {
+        for (unit, thing) in [(0, 0), (7, u32::MAX), (u32::MAX, 1), (0x9E37_79B9, 0x1234_5678)] {
+            let mixed = rank_of_halves(unit, thing).wrapping_mul(inverse((ODD >> 32) as u32));
+            assert_eq!(unshifted(mixed, 16).wrapping_mul(inverse(ODD as u32)) ^ unit, thing);
         }
     }
 

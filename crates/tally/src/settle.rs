@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use crate::archive::Archive;
-use crate::choose::{Item, choose, key};
+use crate::choose::{Item, choose, holds_unit, key};
 use crate::context::Context;
 use crate::entries::{Chosen, Entries, Unit};
 use crate::error::TallyError;
@@ -227,7 +227,8 @@ impl<H: Head, N: Number> Settler<H, N> {
             false => order_with(&earlier, &self.keys, buckets.zip(ends), place, &mut self.order),
         }
         let by_parts = context.layout.by_parts || !N::NARROW;
-        let (order, how) = ((&self.order[..], &self.keys[..]), (context, by_parts));
+        let apart = context.ranks_differ && holds_unit(place.shift);
+        let (order, how) = ((&self.order[..], &self.keys[..], apart), (context, by_parts));
         if earlier.is_empty() {
             return choose(order, move |at| (heads[at], shares), rank_of, how, &mut self.chosen);
         }

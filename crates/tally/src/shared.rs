@@ -109,7 +109,11 @@ impl Shared {
 
     /// What the units' tables must know, with hashes that reach as far as the numberings do.
     pub(crate) fn context<'a>(&'a self, hashes: &'a mut Hashes) -> Result<Context<'a>, TallyError> {
+        let known = hashes.groups.len();
         self.groups.refresh(&mut hashes.groups)?;
+        if hashes.groups.len() > known {
+            hashes.ranks_differ = differ(&hashes.groups);
+        }
         hashes.values.resize(self.domains.len(), Vec::new());
         for (domain, hashes) in self.domains.iter().zip(&mut hashes.values) {
             domain.refresh(hashes)?;
@@ -120,6 +124,7 @@ impl Shared {
             groups_per_unit: self.spec.groups_per_unit as usize,
             groups: &self.groups,
             group_hashes: &hashes.groups,
+            ranks_differ: hashes.ranks_differ,
             domains: &self.domains,
             value_hashes: &hashes.values,
             store: &self.store,
@@ -131,7 +136,18 @@ impl Shared {
 #[derive(Default)]
 pub(crate) struct Hashes {
     groups: Vec<u64>,
+    ranks_differ: bool,
     values: Vec<Vec<u64>>,
+}
+
+/// Of more groups two are likely to have the same upper half, and looking for them takes long.
+const FEW: usize = 1 << 12;
+
+/// Whether these hashes differ in their upper halves, as far as that is looked at.
+fn differ(hashes: &[u64]) -> bool {
+    let mut upper: Vec<u32> = hashes.iter().take(FEW + 1).map(|hash| (hash >> 32) as u32).collect();
+    upper.sort_unstable();
+    upper.len() <= FEW && upper.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 fn check_types(spec: &Spec, types: &[DataType]) -> Result<(), TallyError> {
