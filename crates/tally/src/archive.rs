@@ -75,6 +75,8 @@ impl Archive {
 }
 
 impl Take for Archive {
+    const BY_NAME: bool = true;
+
     fn take<N: Number>(
         &mut self,
         units: &[Unit],

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::entries::{Chosen, Known, Sums};
 use crate::error::TallyError;
 use crate::keep::{Ranked, keep_smallest};
-use crate::order::PLACE;
+use crate::order::Order;
 use crate::record::{Head, Shares};
 
 /// What is asked of a row, or of what earlier rows came to.
@@ -74,52 +74,54 @@ impl Part for Item {
     }
 }
 
-/// How many bits of a key tell the rank; those before tell the unit, and those behind are left to [`order`](crate::order::order).
-const RANK: u32 = 32;
+/// How many bits of a key tell the unit. Those of the rank follow at once, since numbers are put in order by few of their first bits.
+const UNIT: u32 = 26;
+
+/// How many come behind those of the unit.
+const BEHIND: u32 = 64 - UNIT;
 
 /// The key of an item, given the first bits in which its unit may differ from those it is put in order with.
 #[inline(always)]
 pub(crate) fn key(unit: u64, rank: u32) -> u64 {
-    unit >> (RANK + PLACE) << (RANK + PLACE) | u64::from(rank) << PLACE
+    unit >> BEHIND << BEHIND | u64::from(rank) << (BEHIND - 32)
 }
 
 /// Whether the keys of items have all bits in which their units differ, if these begin so far from the left.
 pub(crate) fn holds_unit(shift: u32) -> bool {
-    shift >= RANK + PLACE
+    shift >= BEHIND
 }
 
 /// Chooses among items, given their order by their keys, and whether keys are known to tell units and groups apart. By parts: if it must be known which items make an entry.
 pub(crate) fn choose<P: Part>(
-    (order, keys, apart): (&[u32], &[u64], bool),
+    (order, apart): (&Order, bool),
     item: impl Fn(usize) -> P,
     rank: impl Fn(Item) -> u32,
     (context, by_parts): (&Context, bool),
     chosen: &mut Chosen,
 ) -> Result<(), TallyError> {
-    chosen.make_room(order.len(), by_parts);
-    debug_assert!(!apart || told_apart((order, keys), &item));
-    if !apart && !told_apart((order, keys), &item) {
-        let items: Vec<Item> = (0..order.len()).map(|at| Item::of(item(at))).collect();
+    let items = order.places.len();
+    chosen.make_room(items, by_parts);
+    debug_assert!(!apart || told_apart(order, &item));
+    if !apart && !told_apart(order, &item) {
+        let items: Vec<Item> = (0..items).map(|at| Item::of(item(at))).collect();
         return choose_by_bytes(&items, rank, context, chosen);
     }
     match by_parts {
-        true => walk::<true, _>((order, keys), item, context.groups_per_unit, chosen),
-        false => walk::<false, _>((order, keys), item, context.groups_per_unit, chosen),
+        true => walk::<true, _>(order, item, context.groups_per_unit, chosen),
+        false => walk::<false, _>(order, item, context.groups_per_unit, chosen),
     }
     Ok(())
 }
 
 /// Whether keys say which of two items comes first, wherever they are not of the same unit and group.
 #[inline(never)]
-fn told_apart<P: Part>((order, keys): (&[u32], &[u64]), item: impl Fn(usize) -> P) -> bool {
-    let Some(&first) = order.first() else { return true };
-    let (mut open, mut last) = (false, first as usize);
-    for at in order.iter().map(|&at| at as usize) {
-        let (one, two, differ) = (item(last), item(at), keys[last] ^ keys[at]);
+fn told_apart<P: Part>(order: &Order, item: impl Fn(usize) -> P) -> bool {
+    let mut open = false;
+    for (places, keys) in order.places.windows(2).zip(order.numbers.windows(2)) {
+        let (one, two, differ) = (item(places[0] as usize), item(places[1] as usize), keys[0] ^ keys[1]);
         let new_unit = one.unit() != two.unit();
         let new_group = (one.group() != two.group()) | new_unit;
-        open |= new_unit & (differ >> (RANK + PLACE) == 0) | new_group & (differ == 0);
-        last = at;
+        open |= new_unit & (differ >> BEHIND == 0) | new_group & (differ == 0);
     }
     !open
 }
@@ -127,45 +129,40 @@ fn told_apart<P: Part>((order, keys): (&[u32], &[u64]), item: impl Fn(usize) -> 
 /// Keeps the first groups of each unit; keys tell units and groups apart.
 #[inline(never)]
 fn walk<const BY_PARTS: bool, P: Part>(
-    (order, keys): (&[u32], &[u64]),
+    order: &Order,
     item: impl Fn(usize) -> P,
     most: usize,
     chosen: &mut Chosen,
 ) {
     let Chosen { known, ends, of_items, .. } = chosen;
-    let (mut units, mut entries) = (0, 0);
-    let key = |at: u32| keys[at as usize];
-    let unit = |at: u32| key(at) >> (RANK + PLACE);
-    let mut rest = order;
-    while let Some(&first) = rest.first() {
-        let (this_unit, last) = (unit(first), entries + most);
-        while let [at, behind @ ..] = rest
-            && entries < last
-            && unit(*at) == this_unit
-        {
-            let (this_group, one) = (key(*at), item(*at as usize));
+    let keys = &order.numbers[..];
+    let places = &order.places[..keys.len()];
+    let (mut units, mut entries, mut at) = (0, 0, 0);
+    while at < keys.len() {
+        let (unit, last) = (keys[at] >> BEHIND, entries + most);
+        let is_mine = |at: usize| at < keys.len() && keys[at] >> BEHIND == unit;
+        while entries < last && is_mine(at) {
+            let (key, first) = (keys[at], places[at]);
+            let one = item(first as usize);
             let mut sums = one.sums();
             entries += 1;
             if BY_PARTS {
-                of_items[*at as usize] = entries as u32;
+                of_items[first as usize] = entries as u32;
             }
-            rest = behind;
-            while let [more, behind @ ..] = rest
-                && key(*more) == this_group
-            {
-                sums = sums.plus(item(*more as usize).sums());
+            at += 1;
+            while at < keys.len() && keys[at] == key {
+                let more = places[at] as usize;
+                sums = sums.plus(item(more).sums());
                 if BY_PARTS {
-                    of_items[*more as usize] = entries as u32;
+                    of_items[more] = entries as u32;
                 }
-                rest = behind;
+                at += 1;
             }
-            known[entries - 1] = Known { group: one.group(), item: *at, sums };
+            known[entries - 1] = Known { group: one.group(), item: first, sums };
         }
         // What is not kept.
-        while let [at, behind @ ..] = rest
-            && unit(*at) == this_unit
-        {
-            rest = behind;
+        while is_mine(at) {
+            at += 1;
         }
         ends[units] = entries as u32;
         units += 1;
@@ -291,12 +288,12 @@ mod tests {
             }).collect();
             let rank = |item: Item| context.rank(item.unit, item.group);
             let mut keys: Vec<u64> = items.iter().map(|&item| key(item.unit, rank(item))).collect();
-            let mut order = Vec::new();
-            crate::order::order(&mut keys, [items.len() as u32].into_iter(), &mut order);
+            let mut order = Order::default();
+            order.put(&mut keys, [items.len() as u32].into_iter(), 0);
             let mut chosen = Chosen::default();
-            choose((&order, &keys, false), |at| items[at], rank, (&context, true), &mut chosen).unwrap();
+            choose((&order, false), |at| items[at], rank, (&context, true), &mut chosen).unwrap();
             prop_assert_eq!(plain(&chosen), obvious(&items, most, rank));
-            let known = told_apart((&order, &keys), |at| items[at]);
+            let known = told_apart(&order, |at| items[at]);
             prop_assert!(known || near > 20 || mask != u64::MAX);
         }
     }

@@ -1,45 +1,97 @@
-//! [`order`]: many times a few numbers, put in order without a branch that depends on them.
+//! [`Order`]: many times a few numbers, put in order without a branch that depends on them.
 //!
-//! **Definition.** A number's place in the order is how many numbers are smaller, where equal ones count as smaller if they come earlier. All pairs are compared, many at a time. Of more than
-//! [`FEW`] numbers many are usually equal: then these are found in a table, and different ones put in order once each. Otherwise they are sorted.
+//! **Definition.** A number's place in the order is how many numbers are smaller, where equal ones count as smaller if they come earlier. All pairs are compared by as many of their bits as a narrow
+//! word has room for: then twice as many are compared at a time. Where that leaves numbers out of order, or there are more than [`FEW`], equal ones are found in a table and different ones sorted;
+//! if most are different, all of them are.
 
 use std::ops::Range;
 
 use demur_exact::widest;
 
 /// Of up to so many numbers all pairs are compared.
-pub(crate) const FEW: usize = 1 << PLACE;
+pub(crate) const FEW: usize = 64;
 
-/// How many of a number's last bits are not looked at: they are 0, and its place is written there.
-pub(crate) const PLACE: u32 = 6;
-
-/// Puts the places of numbers in order, from the smallest to the greatest, between one end and the next; the last end is that of all numbers.
-pub(crate) fn order(numbers: &mut Vec<u64>, ends: impl Iterator<Item = u32>, order: &mut Vec<u32>) {
-    // So much behind them can be looked at, or overwritten.
-    let count = numbers.len();
-    numbers.resize(count + FEW, 0);
-    order.resize(count + FEW, 0);
-    let mut many = Many::default();
-    widest!({
-        let mut start = 0;
-        for end in ends {
-            order_some(numbers, start..end as usize, order, &mut many);
-            start = end as usize;
-        }
-    });
-    numbers.truncate(count);
-    order.truncate(count);
+/// Numbers in order.
+#[derive(Default)]
+pub(crate) struct Order {
+    /// Where each of them was.
+    pub(crate) places: Vec<u32>,
+    pub(crate) numbers: Vec<u64>,
+    many: Many,
 }
 
-#[inline(always)]
-fn order_some(numbers: &[u64], places: Range<usize>, order: &mut [u32], many: &mut Many) {
-    match places.len() {
-        0 => {}
-        1..=16 => order_few::<16>(numbers, places, order),
-        17..=32 => order_few::<32>(numbers, places, order),
-        33..=FEW => order_few::<FEW>(numbers, places, order),
-        _ => many.order(numbers, places, order),
+impl Order {
+    /// Puts numbers in order, from the smallest to the greatest, between one end and the next; the last end is that of all numbers. Between two ends at least so many of the first bits are alike.
+    pub(crate) fn put(&mut self, numbers: &mut Vec<u64>, ends: impl Iterator<Item = u32>, alike: u32) {
+        // So much behind them can be looked at, or overwritten.
+        let count = numbers.len();
+        numbers.resize(count + FEW, 0);
+        self.places.resize(count + FEW, 0);
+        self.numbers.resize(count + FEW, 0);
+        widest!({
+            let mut start = 0;
+            for end in ends {
+                self.put_some(numbers, start..end as usize, alike);
+                start = end as usize;
+            }
+        });
+        numbers.truncate(count);
+        self.places.truncate(count);
+        self.numbers.truncate(count);
     }
+
+    #[inline(always)]
+    fn put_some(&mut self, numbers: &[u64], range: Range<usize>, alike: u32) {
+        let Self { places, numbers: sorted, many } = self;
+        let to = (&mut places[range.start..], &mut sorted[range.start..]);
+        let in_order = match range.len() {
+            0 => true,
+            1..=16 => put_few::<16>(numbers, range.clone(), alike, to),
+            17..=32 => put_few::<32>(numbers, range.clone(), alike, to),
+            33..=FEW => put_few::<FEW>(numbers, range.clone(), alike, to),
+            _ => false,
+        };
+        if !in_order {
+            many.order(numbers, range.clone(), places);
+            let sorted = sorted[range.clone()].iter_mut();
+            sorted.zip(&places[range]).for_each(|(number, &place)| *number = numbers[place as usize]);
+        }
+    }
+}
+
+/// Puts up to `MOST` numbers in order, always with as many steps; what is behind them is overwritten. False if some of their bits were not enough for it.
+#[inline(always)]
+fn put_few<const MOST: usize>(
+    numbers: &[u64],
+    range: Range<usize>,
+    alike: u32,
+    (places, sorted): (&mut [u32], &mut [u64]),
+) -> bool {
+    let (start, count) = (range.start, range.len());
+    let (places, sorted) = (&mut places[..MOST], &mut sorted[..MOST]);
+    let (mut wide, mut narrow) = ([0; MOST], [0; MOST]);
+    for (place, number) in numbers[start..][..MOST].iter().enumerate() {
+        // All ones, the greatest, if it is not one of them.
+        let beyond = (count as i64 - 1 - place as i64) >> 63;
+        wide[place] = number | beyond as u64;
+        // Its place in the last bits, so that no two are equal.
+        narrow[place] = (wide[place] << alike >> 32) as u32 / MOST as u32 * MOST as u32 + place as u32;
+    }
+    let mut smaller = [0u32; MOST];
+    for other in &narrow {
+        for (smaller, number) in smaller.iter_mut().zip(&narrow) {
+            *smaller += u32::from(other < number);
+        }
+    }
+    for (place, &smaller) in smaller.iter().enumerate() {
+        places[smaller as usize % MOST] = (start + place) as u32;
+        sorted[smaller as usize % MOST] = wide[place];
+    }
+    let mut in_order = true;
+    for place in 1..MOST {
+        in_order &= sorted[place - 1] <= sorted[place];
+    }
+    in_order
 }
 
 /// Room for putting more than a few in order.
@@ -55,21 +107,21 @@ struct Many {
 }
 
 impl Many {
+    /// The places of some numbers in their order.
+    #[cold]
     #[inline(never)]
-    fn order(&mut self, numbers: &[u64], places: Range<usize>, order: &mut [u32]) {
-        let first = places.start;
-        if !self.tell_apart(&numbers[places.clone()]) {
-            self.sort(numbers[places.clone()].iter().copied());
-            order[places]
-                .iter_mut()
-                .zip(&self.sorted)
-                .for_each(|(place, sorted)| *place = first as u32 + sorted.1);
+    fn order(&mut self, numbers: &[u64], range: Range<usize>, places: &mut [u32]) {
+        let first = range.start as u32;
+        if !self.tell_apart(&numbers[range.clone()]) {
+            self.sort(numbers[range.clone()].iter().copied());
+            let places = places[range].iter_mut();
+            places.zip(&self.sorted).for_each(|(place, sorted)| *place = first + sorted.1);
             return;
         }
-        self.begin(first as u32);
-        for (&kind, at) in self.kinds.iter().zip(places) {
+        self.begin(first);
+        for (&kind, at) in self.kinds.iter().zip(first..) {
             let next = &mut self.different[kind as usize].1;
-            order[*next as usize] = at as u32;
+            places[*next as usize] = at;
             *next += 1;
         }
     }
@@ -112,45 +164,13 @@ impl Many {
 
     /// Puts in the place of each count where the numbers of that kind begin, if all begin here.
     fn begin(&mut self, mut start: u32) {
-        let count = self.different.len();
-        let mut few = [0; FEW];
-        if count <= FEW {
-            let mut numbers = [0; FEW];
-            numbers.iter_mut().zip(&self.different).for_each(|(number, different)| *number = different.0);
-            order_few::<FEW>(&numbers, 0..count, &mut few);
-        } else {
-            let different = std::mem::take(&mut self.different);
-            self.sort(different.iter().map(|different| different.0));
-            self.different = different;
-        }
-        let sorted = (0..count).map(|place| if count <= FEW { few[place] } else { self.sorted[place].1 });
-        for kind in sorted {
+        let different = std::mem::take(&mut self.different);
+        self.sort(different.iter().map(|different| different.0));
+        self.different = different;
+        for &(_, kind) in &self.sorted {
             let met = &mut self.different[kind as usize].1;
             start += std::mem::replace(met, start);
         }
-    }
-}
-
-/// The same for up to `MOST`, always with as many steps. What is behind them in the order is overwritten.
-#[inline(always)]
-fn order_few<const MOST: usize>(numbers: &[u64], places: Range<usize>, order: &mut [u32]) {
-    let count = places.len() as i64;
-    let mut different = [0; MOST];
-    for (place, (different, number)) in different.iter_mut().zip(&numbers[places.start..][..MOST]).enumerate()
-    {
-        // All ones, the greatest, if it is not one of them.
-        let beyond = (count - 1 - place as i64) >> 63;
-        *different = (number | (beyond << PLACE) as u64) | place as u64;
-    }
-    let mut smaller = [0u64; MOST];
-    for other in &different {
-        for (smaller, number) in smaller.iter_mut().zip(&different) {
-            *smaller += u64::from(other < number);
-        }
-    }
-    let order = &mut order[places.start..][..MOST];
-    for (place, &smaller) in smaller.iter().enumerate() {
-        order[smaller as usize % MOST] = (places.start + place) as u32;
     }
 }
 
@@ -163,26 +183,35 @@ mod tests {
         #[test]
         fn numbers_come_in_order_and_equal_ones_as_they_were(
             lengths in prop::collection::vec(prop_oneof![3 => 0usize..20, 1 => 0usize..6 * FEW], 0..8),
-            // Some of them equal, or none.
+            // Some of them equal, or none, or different in their last bits only.
             numbers in prop_oneof![
-                prop::collection::vec(prop_oneof![0u64..5, Just((1 << (64 - PLACE)) - 1), 0u64..1 << (64 - PLACE)], 48 * FEW),
-                prop::collection::vec(0u64..1 << (64 - PLACE), 48 * FEW),
+                prop::collection::vec(prop_oneof![0u64..5, Just(u64::MAX), any::<u64>()], 48 * FEW),
+                prop::collection::vec(any::<u64>(), 48 * FEW),
+                prop::collection::vec((1u64 << 40)..(1 << 40) + 5, 48 * FEW),
             ],
+            alike in 0u32..40,
         ) {
             let ends = lengths.iter().scan(0, |end, length| { *end += length; Some(*end) });
             let ends: Vec<usize> = ends.collect();
             let count = ends.last().map_or(0, |&end| end);
-            let numbers: Vec<u64> = numbers[..count].iter().map(|number| number << PLACE).collect();
-            let (mut before, mut found) = (numbers.clone(), vec![7; 3]);
-            order(&mut before, ends.iter().map(|&end| end as u32), &mut found);
+            // The same first bits between two ends.
+            let first = |at: usize| ends.partition_point(|&end| end <= at) as u64;
+            let numbers: Vec<u64> = numbers[..count].iter().enumerate()
+                .map(|(at, number)| number & (u64::MAX >> alike) | first(at).checked_shl(64 - alike).unwrap_or(0))
+                .collect();
+            let mut before = numbers.clone();
+            let mut order = Order { places: vec![7; 3], numbers: vec![7; 3], ..Order::default() };
+            order.put(&mut before, ends.iter().map(|&end| end as u32), alike);
             let mut expected: Vec<u32> = (0..count as u32).collect();
             let mut start = 0;
             for &end in &ends {
                 expected[start..end].sort_by_key(|&at| numbers[at as usize]);
                 start = end;
             }
+            let sorted: Vec<u64> = expected.iter().map(|&at| numbers[at as usize]).collect();
             prop_assert_eq!(before, numbers);
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(order.places, expected);
+            prop_assert_eq!(order.numbers, sorted);
         }
     }
 }

@@ -93,9 +93,7 @@ impl RowSums {
         for (part, recipe) in totals.parts.iter_mut().zip(&layout.recipes) {
             match (part, recipe) {
                 (Part::Number(numbers), recipe) => {
-                    for (group, number) in numbers.iter_mut().enumerate() {
-                        *number = number_of(recipe, |lane| lanes[lane][group]);
-                    }
+                    numbers.set(|group| number_of(recipe, |lane| lanes[lane][group]));
                 }
                 (Part::Cells(cells), Recipe::Histogram { spread, most: 1.., .. }) => {
                     std::mem::swap(cells, &mut self.spreads[*spread]);

@@ -20,7 +20,7 @@ use crate::error::TallyError;
 use crate::hash::rank_of_halves;
 use crate::layout::Layout;
 use crate::names::Names;
-use crate::order::order;
+use crate::order::Order;
 use crate::record::{Full, Head, Rows, Slim};
 use crate::waiting::{Taken, Waiting};
 use crate::wide::{Number, fits};
@@ -58,7 +58,10 @@ impl Place {
 
 /// Whoever takes settled units, in their order, some at a time.
 pub(crate) trait Take {
-    /// Takes units with their entries.
+    /// Whether it must know the units.
+    const BY_NAME: bool;
+
+    /// Takes units, if it must know them, with their entries.
     fn take<N: Number>(
         &mut self,
         units: &[Unit],
@@ -110,7 +113,7 @@ struct Settler<H, N> {
     rows: Rows<H>,
     /// Of the items in hand, rows first: their keys, and their order by them.
     keys: Vec<u64>,
-    order: Vec<u32>,
+    order: Order,
     chosen: Chosen,
     units: Vec<Unit>,
     /// What earlier rows came to, and the names of the units.
@@ -125,7 +128,7 @@ impl<H: Head, N: Number> Settler<H, N> {
             ends: Vec::new(),
             rows: Rows::default(),
             keys: Vec::new(),
-            order: Vec::new(),
+            order: Order::default(),
             chosen: Chosen::default(),
             units: Vec::new(),
             earlier: Entries::new(layout),
@@ -134,13 +137,13 @@ impl<H: Head, N: Number> Settler<H, N> {
         }
     }
 
-    fn settle(
+    fn settle<T: Take>(
         &mut self,
         rows: &Rows<H>,
         archive: &Archive,
         names: Names,
         context: &Context,
-        take: &mut impl Take,
+        take: &mut T,
     ) -> Result<(), TallyError> {
         if rows.len() > MOST {
             return Err(TallyError::too_large("rows that wait for their units"));
@@ -162,7 +165,9 @@ impl<H: Head, N: Number> Settler<H, N> {
                 self.earlier_units.resize(self.earlier.groups.len(), name);
             }
             self.choose((buckets, start..end), place, names, context)?;
-            self.name_units(start..end, names);
+            if T::BY_NAME || !context.layout.picks.is_empty() {
+                self.name_units(start..end, names);
+            }
             let chosen = (&self.chosen, &self.units[..]);
             self.entries.add_up(chosen, (&self.rows, start), &self.earlier, names, context)?;
             take.take(&self.units, &self.entries, context)?;
@@ -223,12 +228,12 @@ impl<H: Head, N: Number> Settler<H, N> {
         }
         let ends = self.ends[buckets.clone()].iter().map(|end| end - rows.start as u32);
         match earlier.is_empty() {
-            true => order(&mut self.keys, ends, &mut self.order),
+            true => self.order.put(&mut self.keys, ends, place.bits),
             false => order_with(&earlier, &self.keys, buckets.zip(ends), place, &mut self.order),
         }
         let by_parts = context.layout.by_parts || !N::NARROW;
         let apart = context.ranks_differ && holds_unit(place.shift);
-        let (order, how) = ((&self.order[..], &self.keys[..], apart), (context, by_parts));
+        let (order, how) = ((&self.order, apart), (context, by_parts));
         if earlier.is_empty() {
             return choose(order, move |at| (heads[at], shares), rank_of, how, &mut self.chosen);
         }
@@ -272,7 +277,7 @@ fn order_with(
     keys: &[u64],
     buckets: impl Iterator<Item = (usize, u32)>,
     place: Place,
-    places: &mut Vec<u32>,
+    order: &mut Order,
 ) {
     let rows = keys.len() - earlier.len();
     let mut items: Vec<u32> = Vec::with_capacity(keys.len());
@@ -288,8 +293,8 @@ fn order_with(
         ends.push(items.len() as u32);
     }
     let mut together = items.iter().map(|&item| keys[item as usize]).collect();
-    order(&mut together, ends.into_iter(), places);
-    places.iter_mut().for_each(|place| *place = items[*place as usize]);
+    order.put(&mut together, ends.into_iter(), place.bits);
+    order.places.iter_mut().for_each(|place| *place = items[*place as usize]);
 }
 
 #[cfg(test)]

@@ -112,6 +112,15 @@ impl Store {
     }
 }
 
+impl Drop for Store {
+    /// To give back the memory of a file takes the system a while, and nobody needs to wait for it.
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take().flatten() {
+            let _ = std::thread::Builder::new().spawn(move || drop(file));
+        }
+    }
+}
+
 impl Places {
     fn find(&mut self, length: usize) -> Place {
         let start = self.free.get_mut(&length).and_then(Vec::pop).unwrap_or_else(|| {
@@ -210,7 +219,8 @@ mod tests {
     fn where_the_disk_takes_nothing_blocks_stay_in_memory() {
         let path = tempfile::NamedTempFile::new().unwrap();
         for file in [File::open(path.path()).ok(), None] {
-            let store = Store { file: OnceLock::from(file), ..Store::new(0) };
+            let mut store = Store::new(0);
+            store.file = OnceLock::from(file);
             assert_kept(&store, true);
         }
     }

@@ -43,7 +43,7 @@ impl Tally {
         for (at, &(_, group)) in order.iter().enumerate() {
             place[group as usize] = at as u32;
         }
-        let measures = totals.parts.iter().zip(&spec.measures);
+        let measures = totals.parts.iter_mut().zip(&spec.measures);
         let measures = measures.map(|(part, measure)| cells(part, measure.cells(), &order, &place));
         Ok(Self {
             units: order.iter().map(|&(_, group)| totals.units[group as usize]).collect(),
@@ -73,13 +73,19 @@ fn keys(types: &[DataType], groups: &Strings, order: &[(u64, u32)]) -> Result<Ve
 }
 
 /// One measure, group by group.
-fn cells(part: &Part, width: usize, order: &[(u64, u32)], place: &[u32]) -> Result<Vec<i128>, TallyError> {
+fn cells(
+    part: &mut Part,
+    width: usize,
+    order: &[(u64, u32)],
+    place: &[u32],
+) -> Result<Vec<i128>, TallyError> {
     let size = order.len().checked_mul(width).ok_or_else(|| TallyError::too_large("cells"))?;
     let mut numbers = Vec::new();
     numbers.try_reserve_exact(size).map_err(|_| TallyError::too_large("cells"))?;
     numbers.resize(size, 0);
     match part {
         Part::Number(found) => {
+            let found = found.sums();
             for (number, &(_, group)) in numbers.iter_mut().zip(order) {
                 *number = found.get(group as usize).copied().unwrap_or(0);
             }

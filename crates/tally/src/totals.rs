@@ -8,7 +8,7 @@ use crate::hash::Secret;
 use crate::layout::{Layout, Recipe};
 use crate::matching::Edges;
 use crate::settle::Take;
-use crate::wide::Number;
+use crate::wide::{Number, Wide};
 use crate::words::{Words, small};
 
 /// For each group (by its shared number) its units and its measures.
@@ -20,7 +20,7 @@ pub(crate) struct Totals {
 /// One measure of all groups.
 pub(crate) enum Part {
     /// One number for each group.
-    Number(Vec<i128>),
+    Number(Wide),
     /// Cells of each group.
     Cells(Spread),
     /// Different values of each group.
@@ -35,7 +35,15 @@ impl Totals {
             Recipe::Histogram { cells, .. } => Part::Cells(Spread::new(cells)),
             Recipe::Distinct { .. } => Part::Values(Pairs::new()),
             Recipe::Matched { most, .. } => Part::Edges(Edges::default(), most),
-            _ => Part::Number(vec![0; groups]),
+            Recipe::Count { most, .. } => Part::Number(Wide::new(groups, most.into())),
+            Recipe::Sum { unit, .. } => {
+                let furthest = unit.low.unsigned_abs().max(unit.high.unsigned_abs());
+                Part::Number(Wide::new(groups, furthest.into()))
+            }
+            Recipe::Deviation { centre, most, .. } => {
+                let furthest = u128::from(layout.reach) + u128::from(centre.unsigned_abs());
+                Part::Number(Wide::new(groups, furthest.saturating_mul(most.into())))
+            }
         };
         Self { units: vec![0; groups], parts: layout.recipes.iter().map(part).collect() }
     }
@@ -47,15 +55,16 @@ impl Totals {
         for (part, recipe) in self.parts.iter_mut().zip(&context.layout.recipes) {
             match (part, *recipe) {
                 (Part::Number(total), Recipe::Count { lane, most }) => {
-                    add_each(total, groups, &lanes[lane], |rows| bound::count(*rows, most));
+                    total.add_each(groups, lanes[lane].iter().map(|&rows| bound::count(rows, most)));
                 }
                 (Part::Number(total), Recipe::Sum { lane, unit }) => {
-                    add_each(total, groups, &lanes[lane], |sum| bound::sum(*sum, unit));
+                    total.add_each(groups, lanes[lane].iter().map(|&sum| bound::sum(sum, unit)));
                 }
                 (Part::Number(total), Recipe::Deviation { sum, there, centre, most }) => {
-                    add_each(total, groups, lanes[sum].iter().zip(&lanes[there]), |(&sum, &there)| {
-                        bound::deviation(sum.into(), there.into(), centre, most)
-                    });
+                    let sums = lanes[sum].iter().zip(&lanes[there]);
+                    let deviation =
+                        |(&sum, &there): (&N, &N)| bound::deviation(sum.into(), there.into(), centre, most);
+                    total.add_each(groups, sums.map(deviation));
                 }
                 (Part::Cells(total), Recipe::Histogram { spread, most, .. }) => {
                     for (&group, counts) in groups.iter().zip(cells[spread].iter()) {
@@ -91,10 +100,7 @@ impl Totals {
         add(&mut self.units, &other.units);
         for (mine, other) in self.parts.iter_mut().zip(other.parts) {
             match (mine, other) {
-                (Part::Number(mine), Part::Number(other)) => {
-                    mine.resize(groups, 0);
-                    add(mine, &other);
-                }
+                (Part::Number(mine), Part::Number(other)) => mine.merge(other),
                 (Part::Cells(mine), Part::Cells(other)) => {
                     for (group, cell, count) in other.iter() {
                         mine.add(group, cell, count, secret)?;
@@ -114,6 +120,8 @@ impl Totals {
 }
 
 impl Take for Totals {
+    const BY_NAME: bool = false;
+
     fn take<N: Number>(
         &mut self,
         _: &[Unit],
@@ -121,18 +129,6 @@ impl Take for Totals {
         context: &Context,
     ) -> Result<(), TallyError> {
         self.add(entries, context)
-    }
-}
-
-/// Adds to each entry's group what is made of the entry.
-fn add_each<E>(
-    total: &mut [i128],
-    groups: &[u32],
-    entries: impl IntoIterator<Item = E>,
-    number: impl Fn(E) -> i128,
-) {
-    for (&group, entry) in groups.iter().zip(entries) {
-        total[group as usize] += number(entry);
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Number`]: 64 bits while sums provably fit, 128 bits after.
+//! [`Number`], [`Wide`]: 64 bits while sums provably fit, 128 bits after.
 
 /// An integer that sums are kept in.
 pub(crate) trait Number: Copy + Default + Into<i128> {
@@ -75,14 +75,99 @@ pub(crate) fn fits(rows: u64, reach: u64) -> bool {
     u128::from(rows) * u128::from(reach) <= i64::MAX as u128
 }
 
+/// Sums of 128 bits, one for each group. What is added last is held in 64 bits, as long as it fits there.
+pub(crate) struct Wide {
+    sums: Vec<i128>,
+    held: Vec<i64>,
+    /// What is added is no further from 0.
+    furthest: u128,
+    /// How far those that are held may still move.
+    left: u128,
+}
+
+impl Wide {
+    pub(crate) fn new(groups: usize, furthest: u128) -> Self {
+        Self { sums: vec![0; groups], held: vec![0; groups], furthest, left: i64::MAX as u128 }
+    }
+
+    /// Adds a number to each of these groups' sums.
+    pub(crate) fn add_each(&mut self, groups: &[u32], numbers: impl Iterator<Item = i128>) {
+        let numbers = groups.iter().map(|&group| group as usize).zip(numbers);
+        let way = self.furthest.saturating_mul(groups.len() as u128);
+        if way > self.left {
+            self.gather();
+        }
+        if way > self.left {
+            return numbers.for_each(|(group, number)| self.sums[group] += number);
+        }
+        self.left -= way;
+        for (group, number) in numbers {
+            debug_assert!(number.unsigned_abs() <= self.furthest);
+            self.held[group] += number as i64;
+        }
+    }
+
+    /// Sets the sums.
+    pub(crate) fn set(&mut self, sum: impl Fn(usize) -> i128) {
+        self.gather();
+        self.sums.iter_mut().enumerate().for_each(|(group, to)| *to = sum(group));
+    }
+
+    /// The sums.
+    pub(crate) fn sums(&mut self) -> &[i128] {
+        self.gather();
+        &self.sums
+    }
+
+    /// Adds the sums of others, who may know more groups.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        self.gather();
+        let groups = self.sums.len().max(other.sums.len());
+        self.sums.resize(groups, 0);
+        self.held.resize(groups, 0);
+        self.sums.iter_mut().zip(other.sums()).for_each(|(mine, other)| *mine += other);
+    }
+
+    fn gather(&mut self) {
+        for (sum, held) in self.sums.iter_mut().zip(&mut self.held) {
+            *sum += i128::from(std::mem::take(held));
+        }
+        self.left = i64::MAX as u128;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn two_of_the_furthest_values_do_not_fit() {
         assert!(fits(1, 1 << 62) && !fits(2, 1 << 62));
         assert!(fits(i64::MAX as u64, 1) && !fits(1 << 63, 1));
         assert!(!fits(u64::MAX, u64::MAX));
+    }
+
+    proptest! {
+        /// However few of the furthest numbers 64 bits hold.
+        #[test]
+        fn sums_are_those_of_128_bits(
+            shift in 0u32..120,
+            pushes in prop::collection::vec(prop::collection::vec((0u32..3, -1i128..=1), 0..20), 0..20),
+        ) {
+            let furthest = (1u128 << shift) + 5;
+            let [mut one, mut two] = [2, 3].map(|groups| Wide::new(groups, furthest));
+            let mut expected = [0i128; 3];
+            for (at, push) in pushes.iter().enumerate() {
+                let wide = if at % 2 == 0 { &mut one } else { &mut two };
+                let most = wide.sums.len() as u32 - 1;
+                let groups: Vec<u32> = push.iter().map(|(group, _)| *group.min(&most)).collect();
+                let numbers = || push.iter().map(|(_, number)| number * furthest as i128);
+                groups.iter().zip(numbers()).for_each(|(&group, number)| expected[group as usize] += number);
+                wide.add_each(&groups, numbers());
+            }
+            one.merge(two);
+            prop_assert_eq!(one.sums(), &expected);
+        }
     }
 }
