@@ -1,4 +1,4 @@
-//! Parquet files, a few row groups at a time.
+//! Parquet files, one row group after the other, by several readers with about equally many rows each.
 //!
 //! **Strings.** A column that is asked for as a dictionary is read as one: the file's own numbers for its strings, without the strings.
 //!
@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
@@ -27,30 +28,40 @@ use parquet::errors::ParquetError;
 /// Rows in a batch.
 const ROWS: usize = 8192;
 
+/// Fewer rows than these are not divided.
+const FEW: usize = 8 * ROWS;
+
 /// The names and types a file states about itself.
 pub(super) fn stored(file: &File) -> Result<Schema, ParquetError> {
     let metadata = ArrowReaderMetadata::load(file, ArrowReaderOptions::new())?;
     Ok(metadata.schema().as_ref().clone())
 }
 
-/// Some row groups of a file.
+/// Some rows of a file.
 #[derive(Clone)]
 pub(super) struct ParquetPart {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
-    groups: Vec<usize>,
+    pieces: Vec<Piece>,
     /// What is wanted of them.
     schema: SchemaRef,
 }
 
+/// Some rows of a row group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
+    group: usize,
+    rows: Range<usize>,
+}
+
 impl fmt::Debug for ParquetPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ParquetPart({}, {:?})", self.path.display(), self.groups)
+        write!(f, "ParquetPart({}, {:?})", self.path.display(), self.pieces)
     }
 }
 
 impl ParquetPart {
-    /// At most so many parts of a file, with about equally many rows.
+    /// At most so many parts of a file.
     pub(super) fn of(path: &Path, schema: &SchemaRef, parts: usize) -> Result<Vec<Self>> {
         let file = File::open(path)?;
         let stored = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(failed)?;
@@ -58,43 +69,58 @@ impl ParquetPart {
         let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(wanted)));
         let metadata =
             ArrowReaderMetadata::try_new(Arc::clone(stored.metadata()), options).map_err(failed)?;
-        let groups = metadata.metadata().row_groups();
-        let all: i64 = groups.iter().map(|group| group.num_rows()).sum();
-        let mut shares = vec![Vec::new(); parts.max(1)];
-        let mut before = 0;
-        for (index, group) in groups.iter().enumerate() {
-            let share = (before * shares.len() as i64 / all.max(1)) as usize;
-            before += group.num_rows();
-            let last = shares.len() - 1;
-            shares[share.min(last)].push(index);
-        }
-        let part = |groups| Self {
+        let groups = metadata.metadata().row_groups().iter();
+        let rows: Vec<usize> = groups.map(|group| group.num_rows() as usize).collect();
+        let part = |pieces| Self {
             path: path.to_owned(),
             metadata: metadata.clone(),
-            groups,
+            pieces,
             schema: schema.clone(),
         };
-        Ok(shares.into_iter().filter(|groups| !groups.is_empty()).map(part).collect())
+        Ok(shares(&rows, parts).into_iter().map(part).collect())
     }
 
     /// How many rows it has.
     pub(super) fn rows(&self) -> usize {
-        let groups = self.metadata.metadata().row_groups();
-        self.groups.iter().map(|&group| groups[group].num_rows() as usize).sum()
+        self.pieces.iter().map(|piece| piece.rows.len()).sum()
     }
 
-    fn open(&self) -> Result<ParquetRecordBatchReader> {
+    fn read(&self, piece: &Piece) -> Result<ParquetRecordBatchReader> {
         keep_freed_memory();
         let stored = self.metadata.schema().fields();
         let roots = stored.iter().enumerate().filter(|(_, field)| self.schema.index_of(field.name()).is_ok());
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), roots.map(|(index, _)| index));
-        ParquetRecordBatchReaderBuilder::new_with_metadata(File::open(&self.path)?, self.metadata.clone())
+        let file = File::open(&self.path)?;
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
             .with_projection(mask)
-            .with_row_groups(self.groups.clone())
-            .with_batch_size(ROWS)
-            .build()
-            .map_err(failed)
+            .with_row_groups(vec![piece.group])
+            .with_batch_size(ROWS);
+        if piece.rows.len() as i64 != self.metadata.metadata().row_group(piece.group).num_rows() {
+            reader = reader.with_offset(piece.rows.start).with_limit(piece.rows.len());
+        }
+        reader.build().map_err(failed)
     }
+}
+
+/// Divides the rows of row groups that have so many: every row is in one piece. A group is divided between two batches, so that no batch is smaller for it but the last.
+fn shares(groups: &[usize], parts: usize) -> Vec<Vec<Piece>> {
+    let all: usize = groups.iter().sum();
+    let parts = parts.min(all.div_ceil(FEW));
+    let mut shares = vec![Vec::new(); parts];
+    let mut before = 0;
+    for (group, &rows) in groups.iter().enumerate() {
+        let mut start = 0;
+        while start < rows {
+            let share = (before + start) * parts / all;
+            // From here on it would be the next one's.
+            let next = ((share + 1) * all).div_ceil(parts) - before;
+            let end = rows.min(next.next_multiple_of(ROWS));
+            shares[share].push(Piece { group, rows: start..end });
+            start = end;
+        }
+        before += rows;
+    }
+    shares
 }
 
 /// Lets the allocator keep what is freed for whoever asks next. Pages of a file are unpacked one after the other, a megabyte each; glibc gives so much back to the system each time, and
@@ -122,11 +148,16 @@ impl PartitionStream for ParquetPart {
     }
 
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let schema = self.schema.clone();
-        let batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send> = match self.open() {
-            Ok(reader) => Box::new(reader.map(move |batch| as_declared(&batch?, &schema))),
-            Err(error) => Box::new(std::iter::once(Err(error))),
-        };
+        let part = self.clone();
+        let batches = (0..self.pieces.len()).flat_map(move |piece| {
+            let (reader, error) = match part.read(&part.pieces[piece]) {
+                Ok(reader) => (Some(reader), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            let schema = part.schema.clone();
+            let batches = reader.into_iter().flatten().map(move |batch| as_declared(&batch?, &schema));
+            batches.chain(error)
+        });
         Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream::iter(batches)))
     }
 }
@@ -150,4 +181,39 @@ fn as_declared(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
 
 fn failed(error: ParquetError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_row_is_in_one_part_and_parts_are_alike(
+            groups in prop::collection::vec(prop_oneof![0usize..3, 0usize..5 * FEW], 0..20),
+            parts in 1usize..9,
+        ) {
+            let shares = shares(&groups, parts);
+            let pieces: Vec<&Piece> = shares.iter().flatten().collect();
+            let mut next = pieces.iter();
+            for (group, &rows) in groups.iter().enumerate() {
+                let mut start = 0;
+                while start < rows {
+                    let piece = next.next().unwrap();
+                    prop_assert_eq!((piece.group, piece.rows.start), (group, start));
+                    prop_assert!(piece.rows.end > start);
+                    start = piece.rows.end;
+                }
+                prop_assert_eq!(start, rows);
+            }
+            prop_assert!(next.next().is_none());
+            prop_assert!(shares.len() <= parts);
+            let all: usize = groups.iter().sum();
+            for share in &shares {
+                let rows: usize = share.iter().map(|piece| piece.rows.len()).sum();
+                prop_assert!(rows <= all.div_ceil(shares.len()) + ROWS, "{} of {} in {}", rows, all, shares.len());
+            }
+        }
+    }
 }
