@@ -242,6 +242,19 @@ mod tests {
     }
 
     #[test]
+    fn options_stand_at_the_outermost_select() {
+        let clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2)";
+        for text in [
+            format!("SELECT COUNT(*) FROM ({clause} a FROM t)"),
+            format!("WITH s AS ({clause} a FROM t) SELECT COUNT(*) FROM s"),
+            format!("{clause} COUNT(*) FROM ({clause} a FROM t)"),
+        ] {
+            assert!(refusal(&text).starts_with("plan.clause"), "{text}");
+        }
+        assert_eq!(refusal(&format!("WITH s AS (SELECT (a) FROM t) {clause} COUNT(*) FROM s")), "read");
+    }
+
+    #[test]
     fn what_is_no_question_is_refused_by_name() {
         for (text, name) in [
             ("COPY t TO 'x.csv'", "COPY"),

@@ -40,12 +40,25 @@ pub enum GroupSelection {
 pub(super) fn cut(tokens: &mut Vec<TokenWithSpan>) -> Result<Options, PlanError> {
     let starts: Vec<usize> = (0..tokens.len()).filter(|&at| starts_here(&tokens[at..])).collect();
     let Some(&start) = starts.first() else { return Ok(Options::default()) };
-    if starts.len() > 1 {
-        let text = "WITH DIFFERENTIAL_PRIVACY stands at several SELECTs, and one is made private";
-        let place = Place::of_parsed(tokens[starts[1] + 2].span);
-        return Err(PlanError::refused("plan.clause", text)
-            .hint("write it at the outermost SELECT")
-            .at(place));
+    let misplaced = |start: usize, text: &str| {
+        let place = Place::of_parsed(tokens[start + 2].span);
+        Err(PlanError::refused("plan.clause", text).hint("write it at the outermost SELECT").at(place))
+    };
+    if let Some(&other) = starts.get(1) {
+        return misplaced(
+            other,
+            "WITH DIFFERENTIAL_PRIVACY stands at several SELECTs, and one is made private",
+        );
+    }
+    let brackets = tokens[..start].iter().map(|token| match token.token {
+        Token::LParen => 1,
+        Token::RParen => -1,
+        _ => 0,
+    });
+    if brackets.sum::<i32>() != 0 {
+        let text =
+            "WITH DIFFERENTIAL_PRIVACY stands at a SELECT in brackets, and the outermost one is made private";
+        return misplaced(start, text);
     }
     let mut end = start + 3;
     let mut options = Options::default();
