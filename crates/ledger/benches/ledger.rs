@@ -78,20 +78,21 @@ fn admission() {
 fn throughput(folder: &Path, location: &Location) {
     let ledger = ledger(location);
     let mut bare = bare_sqlite(&folder.join("bare.db"));
-    let mut rows: Vec<[f64; 4]> = Vec::new();
+    let mut rows: Vec<[f64; 5]> = Vec::new();
     let mut number = 0;
     for round in 0..ROUNDS {
         // On threads of their own, as charges are: on which processor one is, beside that of the disk, decides on much.
-        let syncs =
-            std::thread::scope(|scope| scope.spawn(|| raw_syncs(&folder.join("raw"))).join().unwrap());
+        let [syncs, growing] = [raw_syncs, growing_syncs].map(|syncs| {
+            std::thread::scope(|scope| scope.spawn(|| syncs(&folder.join("raw"))).join().unwrap())
+        });
         let commits = std::thread::scope(|scope| scope.spawn(|| commits(&mut bare)).join().unwrap());
         let one = charges(&ledger, 1, &mut number);
         let many = charges(&ledger, 64, &mut number);
         println!(
-            "round {round}: {syncs:8.0} syncs/s {commits:8.0} bare commits/s {one:8.0} charges/s by 1 \
-             {many:8.0} charges/s by 64"
+            "round {round}: {syncs:8.0} syncs/s {growing:8.0} of a file that grows {commits:8.0} bare commits/s \
+             {one:8.0} charges/s by 1 {many:8.0} charges/s by 64"
         );
-        rows.push([syncs, commits, one, many]);
+        rows.push([syncs, commits, one, many, growing]);
     }
     let median = |above: usize, below: usize| {
         let mut ratios: Vec<f64> = rows.iter().map(|row| row[above] / row[below]).collect();
@@ -102,6 +103,11 @@ fn throughput(folder: &Path, location: &Location) {
     println!("bare SQLite: {:.2} of the disk's syncs", median(1, 0));
     println!("one writer: {:.2} of the disk's syncs, {:.2} of bare SQLite", median(2, 0), median(2, 1));
     println!("64 writers: {:.1} times the disk's syncs, {:.1} times bare SQLite", median(3, 0), median(3, 1));
+    println!(
+        "beside a file that grows: one writer {:.2}, 64 writers {:.1} times its syncs",
+        median(2, 4),
+        median(3, 4)
+    );
 }
 
 /// A table like that of entries, as durable as ours, and nothing around it.
@@ -135,6 +141,19 @@ fn raw_syncs(path: &Path) -> f64 {
     let (start, mut syncs) = (Instant::now(), 0u32);
     while start.elapsed() < ROUND {
         file.seek(SeekFrom::Start(u64::from(syncs % 1024) * 4096)).unwrap();
+        file.write_all(&[syncs as u8; 4096]).unwrap();
+        file.sync_all().unwrap();
+        syncs += 1;
+    }
+    f64::from(syncs) / start.elapsed().as_secs_f64()
+}
+
+/// The same at the end of a file, as a plain log would be written: its size has to be durable too.
+fn growing_syncs(path: &Path) -> f64 {
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(path).unwrap();
+    file.sync_all().unwrap();
+    let (start, mut syncs) = (Instant::now(), 0u32);
+    while start.elapsed() < ROUND {
         file.write_all(&[syncs as u8; 4096]).unwrap();
         file.sync_all().unwrap();
         syncs += 1;
