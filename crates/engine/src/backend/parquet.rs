@@ -70,7 +70,11 @@ impl ParquetPart {
         let metadata =
             ArrowReaderMetadata::try_new(Arc::clone(stored.metadata()), options).map_err(failed)?;
         let groups = metadata.metadata().row_groups().iter();
-        let rows: Vec<usize> = groups.map(|group| group.num_rows() as usize).collect();
+        let rows = groups.map(|group| {
+            let negative = |_| failed(ParquetError::General("a row group has less than no rows".to_owned()));
+            usize::try_from(group.num_rows()).map_err(negative)
+        });
+        let rows: Vec<usize> = rows.collect::<Result<_>>()?;
         let part = |pieces| Self {
             path: path.to_owned(),
             metadata: metadata.clone(),
@@ -82,7 +86,7 @@ impl ParquetPart {
 
     /// How many rows it has.
     pub(super) fn rows(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.rows.len()).sum()
+        self.pieces.iter().fold(0, |rows, piece| rows.saturating_add(piece.rows.len()))
     }
 
     fn read(&self, piece: &Piece) -> Result<ParquetRecordBatchReader> {
@@ -103,22 +107,24 @@ impl ParquetPart {
 }
 
 /// Divides the rows of row groups that have so many: every row is in one piece. A group is divided between two batches, so that no batch is smaller for it but the last.
+///
+/// In 128 bits: how many rows there are is what the file says.
 fn shares(groups: &[usize], parts: usize) -> Vec<Vec<Piece>> {
-    let all: usize = groups.iter().sum();
-    let parts = parts.min(all.div_ceil(FEW));
-    let mut shares = vec![Vec::new(); parts];
+    let all: u128 = groups.iter().map(|&rows| rows as u128).sum();
+    let parts = all.div_ceil(FEW as u128).min(parts as u128);
+    let mut shares = vec![Vec::new(); parts as usize];
     let mut before = 0;
     for (group, &rows) in groups.iter().enumerate() {
         let mut start = 0;
         while start < rows {
-            let share = (before + start) * parts / all;
+            let share = (before + start as u128) * parts / all;
             // From here on it would be the next one's.
             let next = ((share + 1) * all).div_ceil(parts) - before;
-            let end = rows.min(next.next_multiple_of(ROWS));
-            shares[share].push(Piece { group, rows: start..end });
+            let end = next.next_multiple_of(ROWS as u128).min(rows as u128) as usize;
+            shares[share as usize].push(Piece { group, rows: start..end });
             start = end;
         }
-        before += rows;
+        before += rows as u128;
     }
     shares
 }
@@ -192,8 +198,11 @@ mod tests {
         #[test]
         fn every_row_is_in_one_part_and_parts_are_alike(
             groups in prop::collection::vec(prop_oneof![0usize..3, 0usize..5 * FEW], 0..20),
+            // As a damaged file may say.
+            huge in prop::collection::vec(Just(i64::MAX as usize), 0..3),
             parts in 1usize..9,
         ) {
+            let groups = [groups, huge].concat();
             let shares = shares(&groups, parts);
             let pieces: Vec<&Piece> = shares.iter().flatten().collect();
             let mut next = pieces.iter();
@@ -209,10 +218,11 @@ mod tests {
             }
             prop_assert!(next.next().is_none());
             prop_assert!(shares.len() <= parts);
-            let all: usize = groups.iter().sum();
+            let all: u128 = groups.iter().map(|&rows| rows as u128).sum();
             for share in &shares {
-                let rows: usize = share.iter().map(|piece| piece.rows.len()).sum();
-                prop_assert!(rows <= all.div_ceil(shares.len()) + ROWS, "{} of {} in {}", rows, all, shares.len());
+                let rows: u128 = share.iter().map(|piece| piece.rows.len() as u128).sum();
+                let most = all.div_ceil(shares.len() as u128) + ROWS as u128;
+                prop_assert!(rows <= most, "{} of {} in {}", rows, all, shares.len());
             }
         }
     }
