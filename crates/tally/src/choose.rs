@@ -5,9 +5,12 @@
 //! **Exactness.** The order is that of one *key* for each item: some bits of the unit, then the rank. Where that leaves open which of two different units or groups
 //! comes first, items are sorted by all they have, and groups of the same rank are told apart by their bytes. It leaves nothing open where keys have all bits of short names, and the
 //! groups' hashes differ in their upper halves: for one unit, [different halves have different ranks](crate::hash::rank_of_halves).
+//!
+//! **Joining.** Where sums over units are wanted and nothing else, an entry of so few rows that no bound can change it joins its group at once: it is added to what other units
+//! came to there, and not written down.
 
 use crate::context::Context;
-use crate::entries::{Chosen, Known, Sums};
+use crate::entries::{Chosen, Joint, Known, Sums};
 use crate::error::TallyError;
 use crate::keep::{Ranked, keep_smallest};
 use crate::order::Order;
@@ -91,13 +94,14 @@ pub(crate) fn holds_unit(shift: u32) -> bool {
     shift >= BEHIND
 }
 
-/// Chooses among items, given their order by their keys, and whether keys are known to tell units and groups apart. By parts: if it must be known which items make an entry.
+/// Chooses among items, given their order by their keys, and whether keys are known to tell units and groups apart. By parts: if it must be known which items make an entry;
+/// otherwise entries that are free to do so join their groups, if these are given.
 pub(crate) fn choose<P: Part>(
     (order, apart): (&Order, bool),
     item: impl Fn(usize) -> P,
     rank: impl Fn(Item) -> u32,
     (context, by_parts): (&Context, bool),
-    chosen: &mut Chosen,
+    (joint, chosen): (&mut [Joint], &mut Chosen),
 ) -> Result<(), TallyError> {
     let items = order.places.len();
     chosen.make_room(items, by_parts);
@@ -106,9 +110,11 @@ pub(crate) fn choose<P: Part>(
         let items: Vec<Item> = (0..items).map(|at| Item::of(item(at))).collect();
         return choose_by_bytes(&items, rank, context, chosen);
     }
+    let free_rows = if joint.is_empty() { 0 } else { context.layout.free_rows };
+    let most = context.groups_per_unit;
     match by_parts {
-        true => walk::<true, _>(order, item, context.groups_per_unit, chosen),
-        false => walk::<false, _>(order, item, context.groups_per_unit, chosen),
+        true => walk::<true, _>(order, item, most, (joint, 0), chosen),
+        false => walk::<false, _>(order, item, most, (joint, free_rows), chosen),
     }
     Ok(())
 }
@@ -126,12 +132,13 @@ fn told_apart<P: Part>(order: &Order, item: impl Fn(usize) -> P) -> bool {
     !open
 }
 
-/// Keeps the first groups of each unit; keys tell units and groups apart.
+/// Keeps the first groups of each unit; keys tell units and groups apart. Entries of no more than `free_rows` rows join their groups.
 #[inline(never)]
 fn walk<const BY_PARTS: bool, P: Part>(
     order: &Order,
     item: impl Fn(usize) -> P,
     most: usize,
+    (joint, free_rows): (&mut [Joint], u64),
     chosen: &mut Chosen,
 ) {
     let Chosen { known, ends, of_items, .. } = chosen;
@@ -139,26 +146,31 @@ fn walk<const BY_PARTS: bool, P: Part>(
     let places = &order.places[..keys.len()];
     let (mut units, mut entries, mut at) = (0, 0, 0);
     while at < keys.len() {
-        let (unit, last) = (keys[at] >> BEHIND, entries + most);
+        let (unit, mut left) = (keys[at] >> BEHIND, most);
         let is_mine = |at: usize| at < keys.len() && keys[at] >> BEHIND == unit;
-        while entries < last && is_mine(at) {
+        while left > 0 && is_mine(at) {
             let (key, first) = (keys[at], places[at]);
             let one = item(first as usize);
             let mut sums = one.sums();
-            entries += 1;
+            left -= 1;
             if BY_PARTS {
-                of_items[first as usize] = entries as u32;
+                of_items[first as usize] = entries as u32 + 1;
             }
             at += 1;
             while at < keys.len() && keys[at] == key {
                 let more = places[at] as usize;
                 sums = sums.plus(item(more).sums());
                 if BY_PARTS {
-                    of_items[more] = entries as u32;
+                    of_items[more] = entries as u32 + 1;
                 }
                 at += 1;
             }
-            known[entries - 1] = Known { group: one.group(), item: first, sums };
+            if !BY_PARTS && (1..=free_rows).contains(&sums.rows()) {
+                joint[one.group() as usize].join(sums);
+                continue;
+            }
+            known[entries] = Known { group: one.group(), item: first, sums };
+            entries += 1;
         }
         // What is not kept.
         while is_mine(at) {
@@ -291,7 +303,7 @@ mod tests {
             let mut order = Order::default();
             order.put(&mut keys, [items.len() as u32].into_iter(), 0);
             let mut chosen = Chosen::default();
-            choose((&order, false), |at| items[at], rank, (&context, true), &mut chosen).unwrap();
+            choose((&order, false), |at| items[at], rank, (&context, true), (&mut [], &mut chosen)).unwrap();
             prop_assert_eq!(plain(&chosen), obvious(&items, most, rank));
             let known = told_apart(&order, |at| items[at]);
             prop_assert!(known || near > 20 || mask != u64::MAX);

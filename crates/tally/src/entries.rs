@@ -47,6 +47,21 @@ pub(crate) struct Known {
     pub(crate) sums: Sums,
 }
 
+/// What entries have come to that joined their group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Joint {
+    pub(crate) units: u64,
+    pub(crate) sums: Sums,
+}
+
+impl Joint {
+    #[inline(always)]
+    pub(crate) fn join(&mut self, sums: Sums) {
+        self.units += 1;
+        self.sums = self.sums.plus(sums);
+    }
+}
+
 /// A unit, and how many entries it has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unit {
@@ -81,6 +96,18 @@ impl Sums {
     pub(crate) fn numbers(self, low: i64) -> [i64; 3] {
         let there = (self.counts >> 32) as i64;
         [self.counts as u32 as i64, there, low.wrapping_mul(there).wrapping_add(self.above as i64)]
+    }
+
+    /// The three numbers, however many rows there are.
+    pub(crate) fn wide_numbers(self, low: i64) -> [i128; 3] {
+        let there = i128::from(self.counts >> 32);
+        [i128::from(self.rows()), there, i128::from(low) * there + i128::from(self.above)]
+    }
+
+    /// How many rows there are.
+    #[inline(always)]
+    pub(crate) fn rows(self) -> u64 {
+        self.counts & u64::from(u32::MAX)
     }
 
     #[inline(always)]

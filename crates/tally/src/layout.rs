@@ -67,6 +67,8 @@ pub(crate) struct Layout {
     pub(crate) packing: Packing,
     /// No row moves a lane further.
     pub(crate) reach: u64,
+    /// No bound changes what a unit has in a group, if it has no more rows there.
+    pub(crate) free_rows: u64,
     /// Whether some of it is made of rows one by one, not of the sums over their heads.
     pub(crate) by_parts: bool,
 }
@@ -88,6 +90,7 @@ impl Layout {
             layout.recipes.push(recipe);
         }
         layout.packing = Packing::new(&layout.sources);
+        layout.free_rows = spec.measures.iter().map(free_rows).min().unwrap_or(u64::MAX);
         layout.by_parts = !layout.spreads.is_empty()
             || !layout.picks.is_empty()
             || layout.lanes.iter().any(|lane| layout.sum_of(lane).is_none());
@@ -169,6 +172,19 @@ fn row_bounds(spec: &Spec, measure: &Measure) -> Bounds {
         Measure::Count { .. } | Measure::Distinct { .. } | Measure::Matched { .. } => {
             Bounds { low: 0, high: 0 }
         }
+    }
+}
+
+/// So many rows of a unit come to something that no bound of this measure changes, whatever they are.
+fn free_rows(measure: &Measure) -> u64 {
+    match *measure {
+        Measure::Count { most, .. } | Measure::Deviation { most, .. } => most,
+        Measure::Sum { row, unit, .. } => {
+            let rows = |row: i64, unit: i64| unit.unsigned_abs().checked_div(row.unsigned_abs());
+            let [up, down] = [rows(row.high.max(0), unit.high), rows(row.low.min(0), unit.low)];
+            up.into_iter().chain(down).min().unwrap_or(u64::MAX)
+        }
+        Measure::Distinct { .. } | Measure::Matched { .. } | Measure::Histogram { .. } => 0,
     }
 }
 

@@ -52,6 +52,8 @@ mod feed;
 mod flow;
 mod groups;
 mod hash;
+#[cfg(test)]
+mod joining;
 mod keep;
 mod layout;
 mod lists;

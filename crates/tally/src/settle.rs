@@ -15,7 +15,7 @@ use std::ops::Range;
 use crate::archive::Archive;
 use crate::choose::{Item, choose, holds_unit, key};
 use crate::context::Context;
-use crate::entries::{Chosen, Entries, Unit};
+use crate::entries::{Chosen, Entries, Joint, Unit};
 use crate::error::TallyError;
 use crate::hash::rank_of_halves;
 use crate::layout::Layout;
@@ -24,6 +24,7 @@ use crate::order::Order;
 use crate::record::{Full, Head, Rows, Slim};
 use crate::waiting::{Taken, Waiting};
 use crate::wide::{Number, fits};
+use demur_exact::widest;
 
 /// A bucket has about this many rows.
 const ROWS: usize = 4;
@@ -60,6 +61,11 @@ impl Place {
 pub(crate) trait Take {
     /// Whether it must know the units.
     const BY_NAME: bool;
+
+    /// The groups, if entries may join them.
+    fn joint(&mut self) -> &mut [Joint] {
+        &mut []
+    }
 
     /// Takes units, if it must know them, with their entries.
     fn take<N: Number>(
@@ -164,7 +170,7 @@ impl<H: Head, N: Number> Settler<H, N> {
                 archive.take(&mut self.earlier);
                 self.earlier_units.resize(self.earlier.groups.len(), name);
             }
-            self.choose((buckets, start..end), place, names, context)?;
+            self.choose((buckets, start..end), place, names, context, take.joint())?;
             if T::BY_NAME || !context.layout.picks.is_empty() {
                 self.name_units(start..end, names);
             }
@@ -200,6 +206,7 @@ impl<H: Head, N: Number> Settler<H, N> {
         place: Place,
         names: Names,
         context: &Context,
+        joint: &mut [Joint],
     ) -> Result<(), TallyError> {
         let shares = context.layout.packing.shares;
         let heads = &self.rows.heads[rows.clone()];
@@ -212,11 +219,15 @@ impl<H: Head, N: Number> Settler<H, N> {
         let rank_of = |item: Item| context.rank(names.hash(H::unit_of(item.unit, names)), item.group);
         self.keys.clear();
         match names {
-            Names::Hashes { shelf } => self.keys.extend(heads.iter().map(|head| {
-                let group = context.group_hashes[head.group(shares) as usize];
-                let rank = rank_of_halves(H::upper(head.name(), shelf), (group >> 32) as u32);
-                key(place.bits(head.name()), rank)
-            })),
+            Names::Hashes { shelf } => {
+                self.keys.resize(heads.len(), 0);
+                widest!(for (key_of, head) in self.keys.iter_mut().zip(heads) {
+                    // There is no group without a hash; that it might be missing would be a branch.
+                    let group = context.group_hashes.get(head.group(shares) as usize).copied().unwrap_or(0);
+                    let rank = rank_of_halves(H::upper(head.name(), shelf), (group >> 32) as u32);
+                    *key_of = key(place.bits(head.name()), rank);
+                });
+            }
             Names::Numbers(units) => self.keys.extend(heads.iter().map(|head| {
                 let rank = context.rank(units[head.name() as usize], head.group(shares));
                 key(place.bits(head.name()), rank)
@@ -235,13 +246,15 @@ impl<H: Head, N: Number> Settler<H, N> {
         let apart = context.ranks_differ && holds_unit(place.shift);
         let (order, how) = ((&self.order, apart), (context, by_parts));
         if earlier.is_empty() {
-            return choose(order, move |at| (heads[at], shares), rank_of, how, &mut self.chosen);
+            let item = move |at: usize| (heads[at], shares);
+            return choose(order, item, rank_of, how, (joint, &mut self.chosen));
         }
         let item = |at: usize| match heads.get(at) {
             Some(&head) => Item::of((head, shares)),
             None => earlier[at - heads.len()],
         };
-        choose(order, item, rank_of, how, &mut self.chosen)
+        // Of earlier rows no more is known than what is asked for, so maybe not how many they were: nothing joins.
+        choose(order, item, rank_of, how, (&mut [], &mut self.chosen))
     }
 
     /// Puts the rows of each bucket together.

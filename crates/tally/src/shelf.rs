@@ -116,6 +116,7 @@ impl Shelf {
         while self.waiting.rows() > self.most_waiting(shared) {
             self.settle_some((shared, context), settlers)?;
         }
+        totals.make_room(self.rows, context.layout)?;
         self.settle(usize::MAX, context, settlers, totals)?;
         shared.count_settled(self.settled.size(), 0);
         self.settled = Archive::default();

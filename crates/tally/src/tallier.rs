@@ -41,7 +41,7 @@ impl Default for Limits {
 
 /// Counts the rows of a query.
 pub struct Tallier {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     workers: usize,
 }
 
@@ -114,6 +114,7 @@ fn add_up(shared: &Shared, workers: usize) -> Result<Totals, TallyError> {
         while let Some(shelf) = shared.shelves.get(next.fetch_add(1, Relaxed)) {
             lock(shelf)?.add_to(&mut totals, (shared, &context), &mut settlers)?;
         }
+        totals.gather(&shared.layout)?;
         let mut merged = lock(&merged)?;
         match &mut *merged {
             Some(merged) => merged.merge(totals, &shared.secret),

@@ -2,7 +2,7 @@
 
 use crate::bound;
 use crate::context::Context;
-use crate::entries::{Entries, Unit};
+use crate::entries::{Entries, Joint, Unit};
 use crate::error::TallyError;
 use crate::hash::Secret;
 use crate::layout::{Layout, Recipe};
@@ -15,6 +15,9 @@ use crate::words::{Words, small};
 pub(crate) struct Totals {
     pub(crate) units: Vec<u64>,
     pub(crate) parts: Vec<Part>,
+    /// If entries may join their groups: what did and is not in units and parts yet, and of how many rows it can be.
+    joint: Vec<Joint>,
+    joint_rows: u64,
 }
 
 /// One measure of all groups.
@@ -45,7 +48,47 @@ impl Totals {
                 Part::Number(Wide::new(groups, furthest.saturating_mul(most.into())))
             }
         };
-        Self { units: vec![0; groups], parts: layout.recipes.iter().map(part).collect() }
+        let may_join = layout.free_rows > 0 && !layout.by_parts;
+        let joint = vec![Joint::default(); if may_join { groups } else { 0 }];
+        let parts = layout.recipes.iter().map(part).collect();
+        Self { units: vec![0; groups], parts, joint, joint_rows: 0 }
+    }
+
+    /// Has room for what entries of so many rows may add to a group they join.
+    pub(crate) fn make_room(&mut self, rows: u64, layout: &Layout) -> Result<(), TallyError> {
+        self.joint_rows = self.joint_rows.saturating_add(rows);
+        if self.joint_rows > u64::from(u32::MAX) {
+            self.gather(layout)?;
+            self.joint_rows = rows;
+        }
+        Ok(())
+    }
+
+    /// Adds what joined the groups to their units and parts.
+    pub(crate) fn gather(&mut self, layout: &Layout) -> Result<(), TallyError> {
+        if self.joint.iter().all(|joint| joint.units == 0) {
+            return Ok(());
+        }
+        let joint = std::mem::take(&mut self.joint);
+        self.joint.resize(joint.len(), Joint::default());
+        self.units.iter_mut().zip(&joint).for_each(|(units, joint)| *units += joint.units);
+        let numbers = |lane: usize| {
+            let at = layout.sum_of(&layout.lanes[lane]).ok_or_else(not_joint)?;
+            Ok(joint.iter().map(move |joint| joint.sums.wide_numbers(layout.packing.low)[at]))
+        };
+        for (part, recipe) in self.parts.iter_mut().zip(&layout.recipes) {
+            match (part, *recipe) {
+                (Part::Number(total), Recipe::Count { lane, .. } | Recipe::Sum { lane, .. }) => {
+                    total.add_all(numbers(lane)?);
+                }
+                (Part::Number(total), Recipe::Deviation { sum, there, centre, .. }) => {
+                    let distance = |(sum, there)| sum - i128::from(centre) * there;
+                    total.add_all(numbers(sum)?.zip(numbers(there)?).map(distance));
+                }
+                _ => return Err(not_joint()),
+            }
+        }
+        Ok(())
     }
 
     /// Adds what units may count for.
@@ -119,8 +162,16 @@ impl Totals {
     }
 }
 
+fn not_joint() -> TallyError {
+    TallyError::ours("entries joined their groups that could not")
+}
+
 impl Take for Totals {
     const BY_NAME: bool = false;
+
+    fn joint(&mut self) -> &mut [Joint] {
+        &mut self.joint
+    }
 
     fn take<N: Number>(
         &mut self,
@@ -222,6 +273,8 @@ impl Pairs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entries::Sums;
+    use crate::spec::{Bounds, Measure, Spec, Step};
     use std::collections::BTreeMap;
 
     #[test]
@@ -240,5 +293,32 @@ mod tests {
             spread.iter().map(|(group, cell, count)| ((group, cell), count)).collect();
         assert_eq!(found, expected);
         assert!(!spread.dense.is_empty() && !spread.counts.is_empty());
+    }
+
+    /// Sums over so many rows as joined are right in 32 bits for each of their counts, and no longer.
+    #[test]
+    fn what_joined_is_gathered_before_its_counts_could_overflow() {
+        let row = Bounds { low: 5, high: 9 };
+        let count = Measure::Count { input: None, most: 3 };
+        let sum = Measure::Deviation { input: 0, step: Step::One, row, centre: 7, most: 3 };
+        let spec =
+            Spec { has_unit: true, keys: 1, inputs: 1, groups_per_unit: 1, measures: vec![count, sum] };
+        let layout = Layout::new(&spec);
+        let mut totals = Totals::new(&layout, 2);
+        for _ in 0..3 {
+            totals.make_room(u32::MAX.into(), &layout).unwrap();
+            let all = Sums::new([u32::MAX.into(), u32::MAX.into(), 9 * i64::from(u32::MAX)], 5);
+            totals.joint()[1].join(all);
+        }
+        totals.gather(&layout).unwrap();
+        assert_eq!(totals.units, [0, 3]);
+        let rows = 3 * i128::from(u32::MAX);
+        let sums = totals.parts.iter_mut().map(|part| match part {
+            Part::Number(number) => number.sums().to_vec(),
+            _ => Vec::new(),
+        });
+        assert_eq!(sums.collect::<Vec<_>>(), [[0, rows], [0, 2 * rows]]);
+        totals.gather(&layout).unwrap();
+        assert_eq!(totals.units, [0, 3]);
     }
 }

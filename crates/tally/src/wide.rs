@@ -107,6 +107,11 @@ impl Wide {
         }
     }
 
+    /// Adds numbers to the first sums, however far from 0.
+    pub(crate) fn add_all(&mut self, numbers: impl Iterator<Item = i128>) {
+        self.sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+
     /// Sets the sums.
     pub(crate) fn set(&mut self, sum: impl Fn(usize) -> i128) {
         self.gather();
