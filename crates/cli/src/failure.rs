@@ -43,10 +43,15 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// For what goes wrong before anything could be charged.
+    pub(crate) fn uncharged(self) -> Self {
+        Self { note: Some(UNCHARGED), ..self }
+    }
+
     /// Why a question has no price, with its place in the question if that is known.
     pub(crate) fn of_question(error: EngineError, sql: &str) -> Self {
         let shown = error.place().and_then(|place| place.show(sql));
-        Self { shown, note: Some(UNCHARGED), ..Self::from(error) }
+        Self { shown, ..Self::from(error).uncharged() }
     }
 
     /// Somebody had enough; what was charged is said in the sentence itself.

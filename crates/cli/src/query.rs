@@ -188,10 +188,11 @@ fn rehearse(
 }
 
 pub(crate) fn project(folder: Option<&Path>) -> Result<Project, Failure> {
-    Ok(match folder {
-        Some(folder) => Project::open(folder)?,
-        None => Project::find(Path::new("."))?,
-    })
+    let project = match folder {
+        Some(folder) => Project::open(folder),
+        None => Project::find(Path::new(".")),
+    };
+    project.map_err(|error| Failure::from(error).uncharged())
 }
 
 fn ask(asked: &Asked, requester: Option<&str>, id: Option<String>) -> Result<Ask, Failure> {

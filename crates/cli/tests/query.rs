@@ -109,6 +109,24 @@ fn what_cannot_be_written_or_drawn_costs_nothing() {
 }
 
 #[test]
+fn without_a_project_nothing_is_charged() {
+    let folder = tempfile::tempdir().unwrap();
+    for place in [&[][..], &["--project", "nowhere"]] {
+        for verb in ["query", "explain"] {
+            let words = [&[verb, "SELECT COUNT(*) FROM visits", "--epsilon", "0.1"], place].concat();
+            let output = run(folder.path(), &words);
+            let said = told(&output);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(
+                said.starts_with("error[engine.project]: ") && said.contains("demur init FILE"),
+                "{said}"
+            );
+            assert!(said.ends_with("  nothing was charged\n"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn pictures_are_drawn_to_files_and_in_characters() {
     let folder = example();
     let folder = folder.path();

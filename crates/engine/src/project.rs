@@ -36,6 +36,7 @@ impl Project {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             EngineError::new("engine.project", format!("`{}` cannot be read: {error}", path.display()))
+                .hint("make one with `demur init FILE`, or name its folder with --project")
         })?;
         Ok(Self { folder: folder.to_owned(), catalog: Catalog::read(&text)? })
     }

@@ -217,6 +217,15 @@ fn mistakes_are_told_in_words_of_ours() {
         "plan.type: WHERE and HAVING need a condition, which is true or false"
     );
     assert_eq!(
+        told("SELECT COUNT(*), COUNT(*) FROM visits"),
+        "plan.name: two columns would have the same name"
+    );
+    assert_eq!(
+        told("SELECT SUM(CAST(age AS BIGINT)) AS a, SUM(age) AS b FROM visits"),
+        "plan.name: two aggregates or keys differ in a CAST alone, and would have the same name"
+    );
+    assert_eq!(code("SELECT SUM(CAST(age AS BIGINT) + 0) AS a, SUM(age) AS b FROM visits"), "answered");
+    assert_eq!(
         told("SELECT COUNT(*) AS n FROM visits HAVING n > (SELECT COUNT(*) FROM visits)"),
         "plan.expression: a subquery beside answers cannot be used here"
     );
