@@ -92,7 +92,7 @@ fn cells(
         }
         Part::Cells(found) => {
             for (group, cell, count) in found.iter() {
-                numbers[place[group as usize] as usize * width + cell as usize] = i128::from(count);
+                numbers[place[group as usize] as usize * width + cell as usize] += i128::from(count);
             }
         }
         Part::Values(found) => {

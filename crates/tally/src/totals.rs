@@ -189,15 +189,15 @@ fn add<T: Copy + std::ops::AddAssign>(mine: &mut [T], other: &[T]) {
     }
 }
 
-/// Counts for (group, cell): a plain array for the first groups, a table for the others.
+/// Counts for (group, cell): a plain array for the first groups, a table for the others, and for what passes 32 bits: small counts stay in the nearest caches.
 pub(crate) struct Spread {
     cells: usize,
-    dense: Vec<u64>,
+    dense: Vec<u32>,
     sparse: Words<u64>,
     counts: Vec<u64>,
 }
 
-/// The array has at most this many cells (32 MB).
+/// The array has at most this many cells (16 MB).
 const DENSE: usize = 1 << 22;
 
 impl Spread {
@@ -215,20 +215,20 @@ impl Spread {
         secret: &Secret,
     ) -> Result<(), TallyError> {
         let at = group as usize * self.cells + cell as usize;
-        match self.dense.get_mut(at) {
-            Some(total) => *total += count,
-            None => self.add_slow(group, cell, count, secret)?,
+        let total = self.dense.get(at).map(|&total| u64::from(total).saturating_add(count));
+        match total.map(u32::try_from) {
+            Some(Ok(total)) => self.dense[at] = total,
+            _ => self.add_slow(group, cell, count, secret)?,
         }
         Ok(())
     }
 
     #[cold]
     fn add_slow(&mut self, group: u32, cell: u32, count: u64, secret: &Secret) -> Result<(), TallyError> {
-        let groups = (group as usize + 1).next_power_of_two();
-        if groups.saturating_mul(self.cells) <= DENSE {
-            self.dense.resize(groups * self.cells, 0);
-            self.dense[group as usize * self.cells + cell as usize] += count;
-            return Ok(());
+        let wanted = (group as usize + 1).next_power_of_two().saturating_mul(self.cells);
+        if self.dense.len() < wanted && wanted <= DENSE {
+            self.dense.resize(wanted, 0);
+            return self.add(group, cell, count, secret);
         }
         let next = small(self.counts.len(), "cells in use")?;
         let number = self.sparse.number(u64::from(group) << 32 | u64::from(cell), next, secret);
@@ -239,10 +239,12 @@ impl Spread {
         Ok(())
     }
 
-    /// All cells that are not 0, in no order.
+    /// All cells that are not 0, in no order; one that passes 32 bits may come twice, with a part of its count each time.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
-        let dense = self.dense.iter().enumerate().filter(|(_, count)| **count > 0);
-        let dense = dense.map(|(at, &count)| ((at / self.cells) as u32, (at % self.cells) as u32, count));
+        let dense = (0..).zip(self.dense.chunks(self.cells)).flat_map(|(group, cells)| {
+            let cells = (0..).zip(cells).filter(|(_, count)| **count > 0);
+            cells.map(move |(cell, &count)| (group, cell, u64::from(count)))
+        });
         let sparse = self.sparse.iter();
         let sparse =
             sparse.map(|(key, number)| ((key >> 32) as u32, key as u32, self.counts[number as usize]));
@@ -288,9 +290,18 @@ mod tests {
             spread.add(group, cell, at, &secret).unwrap();
             *expected.entry((group, cell)).or_insert(0) += at;
         }
+        // Up to 32 bits and beyond, at once and by and by, in the array and in the table.
+        for count in [u64::from(u32::MAX) - 1, 1, 1, 1 << 32, 7, u64::from(u32::MAX), 1 << 50] {
+            for (group, cell) in [(0, 0), (3, 999), (10_006, 5)] {
+                spread.add(group, cell, count, &secret).unwrap();
+                *expected.entry((group, cell)).or_insert(0) += count;
+            }
+        }
         expected.retain(|_, count| *count > 0);
-        let found: BTreeMap<_, _> =
-            spread.iter().map(|(group, cell, count)| ((group, cell), count)).collect();
+        let mut found = BTreeMap::new();
+        for (group, cell, count) in spread.iter() {
+            *found.entry((group, cell)).or_insert(0) += count;
+        }
         assert_eq!(found, expected);
         assert!(!spread.dense.is_empty() && !spread.counts.is_empty());
     }
