@@ -157,11 +157,10 @@ fn said(error: &DataFusionError) -> PlanError {
                 .hint("give one of them another with AS")
         }
         // Aggregates are told apart by their names alone, in which casts do not stand.
-        None if text.starts_with("Schema contains duplicate") => PlanError::mistake(
-            "plan.name",
-            "two aggregates or keys differ in a CAST alone, and would have the same name",
-        )
-        .hint("make one of them something else, as in SUM(CAST(x AS BIGINT) + 0)"),
+        None if text.starts_with("Schema contains duplicate") => {
+            PlanError::mistake("plan.name", "two aggregates or keys would have the same name")
+                .hint("an aggregate is no key, and a CAST changes no name: write SUM(CAST(x AS BIGINT) + 0)")
+        }
         // The names that subqueries get as columns.
         None if text.contains("__scalar_sq") || text.contains("__correlated_sq") => {
             PlanError::refused("plan.expression", "a subquery beside answers cannot be used here")
