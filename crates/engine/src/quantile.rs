@@ -141,15 +141,26 @@ impl Tree {
 
     /// The nodes above these cells, level by level from the top, the cells themselves last.
     pub fn sums(&self, cells: &[i128]) -> Result<Vec<i128>, EngineError> {
+        let mut nodes = Vec::with_capacity(self.nodes());
+        self.append_sums(cells, &mut nodes)?;
+        Ok(nodes)
+    }
+
+    /// The same, behind what is there.
+    pub(crate) fn append_sums(&self, cells: &[i128], nodes: &mut Vec<i128>) -> Result<(), EngineError> {
         self.check(cells.len(), self.cells())?;
-        let mut leaves = cells.to_vec();
-        leaves.resize(self.leaves(), 0);
-        let mut levels = vec![leaves];
-        for _ in 1..self.levels {
-            let below = levels.last().map_or(&[][..], Vec::as_slice);
-            levels.push(below.chunks(self.branching).map(|nodes| nodes.iter().sum()).collect());
+        let (start, mut above) = (nodes.len(), self.nodes() - self.leaves());
+        nodes.resize(start + above, 0);
+        nodes.extend_from_slice(cells);
+        nodes.resize(start + self.nodes(), 0);
+        for level in (1..self.levels).rev() {
+            let (upper, lower) = nodes[start..].split_at_mut(above);
+            above -= self.branching.pow(level);
+            for (node, below) in upper[above..].iter_mut().zip(lower.chunks_exact(self.branching)) {
+                *node = below.iter().sum();
+            }
         }
-        Ok(levels.into_iter().rev().flatten().collect())
+        Ok(())
     }
 
     /// Quantiles from noisy nodes, each with its interval at 1 − `beta`.
@@ -167,9 +178,7 @@ impl Tree {
     pub(crate) fn fit(&self, noisy: &[i128]) -> Result<Fit, EngineError> {
         self.check(noisy.len(), self.nodes())?;
         let sums = running(&self.fitted(noisy));
-        let mut blocks = blocks(&sums);
-        blocks.shrink_to_fit();
-        Ok(Fit { whole: sums.last().copied().unwrap_or(0.0), blocks })
+        Ok(Fit { whole: sums.last().copied().unwrap_or(0.0), blocks: blocks(&sums) })
     }
 
     /// Quantiles of nodes that have been fitted.
@@ -184,11 +193,10 @@ impl Tree {
             let text = "quantiles lie between 0 and 1, and so does the chance of a larger error";
             return Err(EngineError::new("engine.quantile.range", text));
         }
-        let growing = growing(&fit.blocks);
         let reach = Reach::of(noise, beta);
         let quantile = |&q: &f64| {
             let interval = self.interval(&fit.blocks, fit.whole, q, &reach);
-            Quantile { value: self.value(&growing, q).clamp(interval.low, interval.high), interval }
+            Quantile { value: self.value(&fit.blocks, q).clamp(interval.low, interval.high), interval }
         };
         Ok(wanted.iter().map(quantile).collect())
     }
@@ -306,14 +314,15 @@ impl Tree {
         (low + (high - low + 1.0) * c / self.cells() as f64).clamp(low, high)
     }
 
-    fn value(&self, growing: &[f64], q: f64) -> f64 {
-        let whole = growing.last().copied().unwrap_or(0.0);
+    fn value(&self, blocks: &[Block], q: f64) -> f64 {
+        let whole = blocks.last().map_or(0.0, Block::sum);
         if whole <= 0.0 {
             return self.boundary(self.cells() as f64 / 2.0);
         }
         let target = q * whole;
-        let next = growing.partition_point(|sum| *sum < target).clamp(1, self.cells());
-        let (before, after) = (growing[next - 1], growing[next]);
+        let next = blocks.partition_point(|block| block.sum() < target);
+        let next = blocks.get(next).map_or(self.cells(), |block| block.first()).max(1);
+        let [before, after] = [next - 1, next].map(|boundary| sum_at(blocks, boundary));
         let part = if after > before { ((target - before) / (after - before)).clamp(0.0, 1.0) } else { 0.5 };
         self.boundary(next as f64 - 1.0 + part)
     }
@@ -321,13 +330,17 @@ impl Tree {
     /// From the last boundary that is surely left of the quantile to the first that is surely right of it.
     fn interval(&self, blocks: &[Block], whole: f64, q: f64, reach: &Reach) -> Interval {
         let surely = |block: &Block, values: f64| {
-            self.exceeds(values, [block.first, block.last], [1.0 - q, -q], reach)
+            self.exceeds(values, [block.first(), block.last()], [1.0 - q, -q], reach)
         };
-        let left = blocks.iter().rev().find(|block| surely(block, q * whole - block.sum()));
-        let right = blocks.iter().find(|block| surely(block, block.sum() - q * whole));
+        let [left, right] = [
+            blocks.partition_point(|block| block.sum() < q * whole),
+            blocks.partition_point(|block| block.sum() <= q * whole),
+        ];
+        let left = blocks[..left].iter().rev().find(|block| surely(block, q * whole - block.sum()));
+        let right = blocks[right..].iter().find(|block| surely(block, block.sum() - q * whole));
         Interval {
-            low: self.boundary(left.map_or(0, |block| block.last) as f64),
-            high: self.boundary(right.map_or(self.cells(), |block| block.first) as f64),
+            low: self.boundary(left.map_or(0, Block::last) as f64),
+            high: self.boundary(right.map_or(self.cells(), Block::first) as f64),
         }
     }
 
@@ -427,12 +440,20 @@ pub(crate) struct Fit {
 
 /// Neighbouring boundaries with one sum.
 struct Block {
-    first: usize,
-    last: usize,
+    first: u32,
+    last: u32,
     mean: f64,
 }
 
 impl Block {
+    fn first(&self) -> usize {
+        self.first as usize
+    }
+
+    fn last(&self) -> usize {
+        self.last as usize
+    }
+
     /// Nobody is counted less than never.
     fn sum(&self) -> f64 {
         self.mean.max(0.0)
@@ -442,10 +463,10 @@ impl Block {
 /// The nearest sums that never fall: neighbours that do are replaced by their mean.
 fn blocks(sums: &[f64]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    for (place, &sum) in sums.iter().enumerate() {
+    for (place, &sum) in (0..).zip(sums) {
         let mut block = Block { first: place, last: place, mean: sum };
         while let Some(before) = blocks.pop_if(|before| before.mean > block.mean) {
-            let [one, two] = [&before, &block].map(|block| (block.last - block.first + 1) as f64);
+            let [one, two] = [&before, &block].map(|block| f64::from(block.last - block.first + 1));
             let mean = (before.mean * one + block.mean * two) / (one + two);
             block = Block { first: before.first, last: block.last, mean };
         }
@@ -454,9 +475,9 @@ fn blocks(sums: &[f64]) -> Vec<Block> {
     blocks
 }
 
-/// The sum of each boundary, from 0 on.
-fn growing(blocks: &[Block]) -> Vec<f64> {
-    blocks.iter().flat_map(|block| (block.first..=block.last).map(|_| block.sum())).collect()
+/// The sum of a boundary.
+fn sum_at(blocks: &[Block], boundary: usize) -> f64 {
+    blocks.get(blocks.partition_point(|block| block.last() < boundary)).map_or(0.0, Block::sum)
 }
 
 /// How far sums of nodes reach but for β.

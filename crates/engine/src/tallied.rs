@@ -132,7 +132,8 @@ impl Tallied<'_> {
         groups: &[Option<usize>],
         entropy: &mut Entropy,
     ) -> Result<Vec<i128>, EngineError> {
-        let mut numbers = Vec::new();
+        let width = self.quote.trees[index].as_ref().map_or(1, Tree::nodes);
+        let mut numbers = Vec::with_capacity(groups.len() * width);
         for group in groups {
             match (self.quote.subjects[index], &self.quote.trees[index]) {
                 (Subject::Units, _) => {
@@ -143,11 +144,13 @@ impl Tallied<'_> {
                 }
                 (Subject::Measure(measure), Some(tree)) => {
                     let cells = tree.cells();
-                    let empty = vec![0; cells];
-                    let own = group.map_or(&empty[..], |group| {
-                        &self.tally.measures[measure][group * cells..(group + 1) * cells]
-                    });
-                    numbers.extend(tree.sums(own)?);
+                    match group {
+                        Some(group) => {
+                            let own = &self.tally.measures[measure][group * cells..(group + 1) * cells];
+                            tree.append_sums(own, &mut numbers)?;
+                        }
+                        None => numbers.resize(numbers.len() + width, 0),
+                    }
                 }
             }
         }

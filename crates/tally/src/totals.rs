@@ -144,11 +144,7 @@ impl Totals {
         for (mine, other) in self.parts.iter_mut().zip(other.parts) {
             match (mine, other) {
                 (Part::Number(mine), Part::Number(other)) => mine.merge(other),
-                (Part::Cells(mine), Part::Cells(other)) => {
-                    for (group, cell, count) in other.iter() {
-                        mine.add(group, cell, count, secret)?;
-                    }
-                }
+                (Part::Cells(mine), Part::Cells(other)) => mine.merge(other, secret)?,
                 (Part::Values(mine), Part::Values(other)) => {
                     for (group, value) in other.iter() {
                         mine.add(group, value, secret)?;
@@ -239,6 +235,19 @@ impl Spread {
         Ok(())
     }
 
+    /// Adds what another one has counted.
+    pub(crate) fn merge(&mut self, mut other: Self, secret: &Secret) -> Result<(), TallyError> {
+        if self.dense.len() < other.dense.len() {
+            std::mem::swap(self, &mut other);
+        }
+        for (mine, other) in self.dense.iter_mut().zip(&mut other.dense) {
+            let (sum, passes) = mine.overflowing_add(*other);
+            (*mine, *other) = if passes { (*mine, *other) } else { (sum, 0) };
+        }
+        // What is left has no place in the array, or passes 32 bits there.
+        other.iter().try_for_each(|(group, cell, count)| self.add(group, cell, count, secret))
+    }
+
     /// All cells that are not 0, in no order; one that passes 32 bits may come twice, with a part of its count each time.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         let dense = (0..).zip(self.dense.chunks(self.cells)).flat_map(|(group, cells)| {
@@ -279,31 +288,61 @@ mod tests {
     use crate::spec::{Bounds, Measure, Spec, Step};
     use std::collections::BTreeMap;
 
-    #[test]
-    fn few_groups_and_many_groups_count_alike() {
-        let secret = Secret::new([1, 2]);
-        let mut spread = Spread::new(1000);
-        let mut expected = BTreeMap::new();
-        for at in 0..30_000u64 {
-            let group = (at * at % 10_007) as u32;
-            let cell = (at * 31 % 1000) as u32;
-            spread.add(group, cell, at, &secret).unwrap();
-            *expected.entry((group, cell)).or_insert(0) += at;
-        }
-        // Up to 32 bits and beyond, at once and by and by, in the array and in the table.
-        for count in [u64::from(u32::MAX) - 1, 1, 1, 1 << 32, 7, u64::from(u32::MAX), 1 << 50] {
-            for (group, cell) in [(0, 0), (3, 999), (10_006, 5)] {
-                spread.add(group, cell, count, &secret).unwrap();
-                *expected.entry((group, cell)).or_insert(0) += count;
-            }
+    /// Up to 32 bits and beyond, at once and by and by, in the array and in the table.
+    fn many_counts() -> Vec<(u32, u32, u64)> {
+        let small = (0..30_000u64).map(|at| ((at * at % 10_007) as u32, (at * 31 % 1000) as u32, at));
+        let large = [u64::from(u32::MAX) - 1, 1, 1, 1 << 32, 7, u64::from(u32::MAX), 1 << 50];
+        let large = large
+            .into_iter()
+            .flat_map(|count| [(0, 0), (3, 999), (10_006, 5)].map(|(group, cell)| (group, cell, count)));
+        small.chain(large).collect()
+    }
+
+    fn counted<'a>(
+        counts: impl Iterator<Item = &'a (u32, u32, u64)>,
+        secret: &Secret,
+    ) -> (Spread, BTreeMap<(u32, u32), u64>) {
+        let (mut spread, mut expected) = (Spread::new(1000), BTreeMap::new());
+        for &(group, cell, count) in counts {
+            spread.add(group, cell, count, secret).unwrap();
+            *expected.entry((group, cell)).or_insert(0) += count;
         }
         expected.retain(|_, count| *count > 0);
+        (spread, expected)
+    }
+
+    fn found(spread: &Spread) -> BTreeMap<(u32, u32), u64> {
         let mut found = BTreeMap::new();
         for (group, cell, count) in spread.iter() {
             *found.entry((group, cell)).or_insert(0) += count;
         }
-        assert_eq!(found, expected);
+        found
+    }
+
+    #[test]
+    fn few_groups_and_many_groups_count_alike() {
+        let (spread, expected) = counted(many_counts().iter(), &Secret::new([1, 2]));
+        assert_eq!(found(&spread), expected);
         assert!(!spread.dense.is_empty() && !spread.counts.is_empty());
+    }
+
+    /// Whether the first, the second or both have an array, a table, counts that pass 32 bits, or nothing at all.
+    #[test]
+    fn two_that_were_counted_apart_come_to_what_one_counts() {
+        let (secret, counts) = (Secret::new([1, 2]), many_counts());
+        let (_, expected) = counted(counts.iter(), &secret);
+        for cut in [0, 1, 100, 9000, 30_000, 30_003, 30_006, 30_010, counts.len()] {
+            let (one, two) = counts.split_at(cut);
+            for (one, two) in [(one, two), (two, one)] {
+                let [(mut one, _), (two, _)] = [one, two].map(|counts| counted(counts.iter(), &secret));
+                one.merge(two, &secret).unwrap();
+                assert_eq!(found(&one), expected, "{cut}");
+            }
+        }
+        let every = |parity| counts.iter().skip(parity).step_by(2);
+        let [(mut even, _), (odd, _)] = [0, 1].map(|parity| counted(every(parity), &secret));
+        even.merge(odd, &secret).unwrap();
+        assert_eq!(found(&even), expected);
     }
 
     /// Sums over so many rows as joined are right in 32 bits for each of their counts, and no longer.

@@ -92,7 +92,7 @@ impl Tallied<'_> {
                     let mut nodes = Vec::new();
                     for group in 0..level.cells {
                         let own: Vec<i128> = of_cell.iter().map(|sums| sums[group]).collect();
-                        nodes.extend(tree.sums(&own)?);
+                        tree.append_sums(&own, &mut nodes)?;
                     }
                     nodes
                 }
