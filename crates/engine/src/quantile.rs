@@ -438,11 +438,11 @@ pub(crate) struct Fit {
     whole: f64,
 }
 
-/// Neighbouring boundaries with one sum.
+/// Neighbouring boundaries with one sum: the mean of theirs, which come to `total`.
 struct Block {
     first: u32,
     last: u32,
-    mean: f64,
+    total: f64,
 }
 
 impl Block {
@@ -454,9 +454,18 @@ impl Block {
         self.last as usize
     }
 
+    fn boundaries(&self) -> f64 {
+        f64::from(self.last - self.first + 1)
+    }
+
     /// Nobody is counted less than never.
     fn sum(&self) -> f64 {
-        self.mean.max(0.0)
+        (self.total / self.boundaries()).max(0.0)
+    }
+
+    /// Whether its sum is greater, which is asked too often to divide.
+    fn is_above(&self, other: &Self) -> bool {
+        self.total * other.boundaries() > other.total * self.boundaries()
     }
 }
 
@@ -464,11 +473,9 @@ impl Block {
 fn blocks(sums: &[f64]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for (place, &sum) in (0..).zip(sums) {
-        let mut block = Block { first: place, last: place, mean: sum };
-        while let Some(before) = blocks.pop_if(|before| before.mean > block.mean) {
-            let [one, two] = [&before, &block].map(|block| f64::from(block.last - block.first + 1));
-            let mean = (before.mean * one + block.mean * two) / (one + two);
-            block = Block { first: before.first, last: block.last, mean };
+        let mut block = Block { first: place, last: place, total: sum };
+        while let Some(before) = blocks.pop_if(|before| before.is_above(&block)) {
+            block = Block { first: before.first, last: block.last, total: before.total + block.total };
         }
         blocks.push(block);
     }

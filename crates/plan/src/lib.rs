@@ -10,6 +10,7 @@ mod allow;
 mod bounded;
 mod bounding;
 pub mod catalog;
+mod concat;
 mod enclosure;
 mod error;
 mod facts;

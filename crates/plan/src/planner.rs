@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, ScalarValue};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
@@ -49,6 +50,7 @@ fn planned(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
     let logical = SqlToRel::new_with_options(&names, ParserOptions::new().with_collect_spans(true))
         .sql_statement_to_plan(Statement::Query(written.query))
         .map_err(error_of)?;
+    check_values(&logical)?;
     let logical = in_joins(logical).map_err(error_of)?;
     let aggregate = aggregate_of(&logical)?;
     let relation = Lift::new(&names).private(&aggregate.input)?;
@@ -95,6 +97,35 @@ fn planned(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
         rules,
         tables: relation.tables,
     })
+}
+
+/// A subquery that stands for a value has one row at most, whatever its tables hold: as a join it would double rows for each row more.
+///
+/// Where it speaks of columns around it, the planner below us looks after that.
+fn check_values(plan: &LogicalPlan) -> Result<(), PlanError> {
+    let mut several = None;
+    let found = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| match expr {
+                Expr::ScalarSubquery(value)
+                    if value.outer_ref_columns.is_empty()
+                        && value.subquery.max_rows().is_none_or(|rows| rows > 1) =>
+                {
+                    several = Some(value.subquery.expressions().iter().find_map(Place::of_columns));
+                    Ok(TreeNodeRecursion::Stop)
+                }
+                _ => Ok(TreeNodeRecursion::Continue),
+            })
+        })
+    });
+    found.map_err(error_of)?;
+    several.map_or(Ok(()), |place| Err(several_values().at(place)))
+}
+
+fn several_values() -> PlanError {
+    let text = "a subquery that stands for one value may find several";
+    PlanError::refused("plan.value", text)
+        .hint("write = (SELECT MAX(name) …), which is one value, or IN (SELECT name …)")
 }
 
 /// The query with its types settled and its subqueries, crossed tables and DISTINCTs as joins and groups.
@@ -161,6 +192,7 @@ fn said(error: &DataFusionError) -> PlanError {
             PlanError::mistake("plan.name", "two aggregates or keys would have the same name")
                 .hint("an aggregate is no key, and a CAST changes no name: write SUM(CAST(x AS BIGINT) + 0)")
         }
+        None if text.starts_with("Correlated scalar subquery must be aggregated") => several_values(),
         // The names that subqueries get as columns.
         None if text.contains("__scalar_sq") || text.contains("__correlated_sq") => {
             PlanError::refused("plan.expression", "a subquery beside answers cannot be used here")

@@ -1,7 +1,7 @@
 //! Expressions that have a value, or NULL, for every row.
 //!
 //! **Definition.** [`rewrite`] replaces arithmetic, casts and functions that can fail by ones that return NULL instead: a division by zero, a
-//! sum beyond 64 bits, a text that is no number, a function that fails. They are functions of ours, which no optimiser takes apart: DataFusion's would compare `x` itself where
+//! sum beyond 64 bits, a text that is no number, [texts that become too long](crate::concat), a function that fails. They are functions of ours, which no optimiser takes apart: DataFusion's would compare `x` itself where
 //! `CAST(x AS TINYINT) > 0` is written, and count what is too large for a TINYINT.
 //!
 //! **Guarantee.** Evaluating a rewritten expression never fails because of a value. Whether a query fails is otherwise a bit about the
@@ -26,6 +26,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, Volatility,
 };
+
+use crate::concat::Concat;
 
 /// The same expression, with a value or NULL for every row.
 pub(crate) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Expr> {
@@ -56,9 +58,11 @@ fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args: vec![*inner] }))
         }
         Expr::ScalarFunction(function) if !is_total(&function.func) => {
-            let expr = Expr::ScalarFunction(function.clone());
-            let total = Total::new(function.func, expr.get_type(schema)?);
-            let func = Arc::new(ScalarUDF::from(total));
+            let result = Expr::ScalarFunction(function.clone()).get_type(schema)?;
+            let func = Arc::new(match function.func.name() {
+                "concat" => ScalarUDF::from(Concat::new(false, result)),
+                _ => ScalarUDF::from(Total::new(function.func, result)),
+            });
             Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args: function.args }))
         }
         other => Transformed::no(other),
@@ -82,6 +86,9 @@ fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
         if let Some(conversion) = func.inner().downcast_ref::<Conversion>() {
             return Ok(conversion.to.clone());
         }
+        if let Some(concat) = func.inner().downcast_ref::<Concat>() {
+            return Ok(concat.result.clone());
+        }
     }
     expr.get_type(schema)
 }
@@ -94,11 +101,14 @@ fn arithmetic(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>
             "the time between two dates cannot be used here; compare the dates themselves, or their parts"
         );
     }
-    // Doubles have a value for everything; texts are joined without fail.
-    if result.is_floating() || binary.op == Operator::StringConcat {
+    // Doubles have a value for everything.
+    if result.is_floating() {
         return Ok(Transformed::no(Expr::BinaryExpr(binary)));
     }
-    let function = Arc::new(ScalarUDF::from(Arithmetic::new(binary.op, result)));
+    let function = Arc::new(match binary.op {
+        Operator::StringConcat => ScalarUDF::from(Concat::new(true, result)),
+        operator => ScalarUDF::from(Arithmetic::new(operator, result)),
+    });
     let args = vec![*binary.left, *binary.right];
     Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func: function, args })))
 }
@@ -157,6 +167,7 @@ fn is_total(function: &ScalarUDF) -> bool {
         || inner.is::<Total>()
         || inner.is::<Arithmetic>()
         || inner.is::<Conversion>()
+        || inner.is::<Concat>()
 }
 
 /// A function that returns NULL where another would fail.
@@ -298,7 +309,7 @@ pub(crate) fn conversion(function: &ScalarFunction) -> Option<(&Expr, &DataType)
 }
 
 /// The values of a batch at once, or of each row by itself, with NULL where there is none.
-fn or_null(
+pub(crate) fn or_null(
     args: ScalarFunctionArgs,
     compute: impl Fn(ScalarFunctionArgs) -> Result<ColumnarValue>,
 ) -> Result<ColumnarValue> {

@@ -200,6 +200,25 @@ fn everything_else_is_refused() {
     }
 }
 
+/// As a join, a value that is several would double rows.
+#[test]
+fn a_value_from_a_subquery_is_one_whatever_its_table_holds() {
+    let visits = |condition: &str| code(&format!("SELECT COUNT(*) FROM visits WHERE {condition}"));
+    let from_regions = |value: &str| visits(&format!("city = (SELECT {value} FROM regions)"));
+    assert_eq!(from_regions("MAX(name)"), "answered");
+    assert_eq!(from_regions("name"), "plan.value");
+    assert_eq!(from_regions("DISTINCT name"), "plan.value");
+    assert_eq!(visits("city = (SELECT MAX(name) FROM regions GROUP BY name)"), "plan.value");
+    assert_eq!(visits("city = (SELECT name FROM regions WHERE name = 'a')"), "plan.value");
+    assert_eq!(visits("city = (SELECT name FROM regions WHERE name = visits.city)"), "plan.value");
+    assert_eq!(
+        visits("city IN (SELECT name FROM regions WHERE name > (SELECT name FROM regions))"),
+        "plan.value"
+    );
+    assert_eq!(visits("age > (SELECT MIN(age) FROM visits a WHERE a.user_id = visits.user_id)"), "answered");
+    assert_eq!(visits("city IN (SELECT name FROM regions)"), "answered");
+}
+
 /// What the planner below says about itself is not for those who ask.
 #[test]
 fn mistakes_are_told_in_words_of_ours() {

@@ -99,6 +99,23 @@ fn a_division_by_zero_and_an_overflow_are_null() {
 
 /// sqrt refuses what is below 0; of an answer, and of where its interval begins, that is NULL.
 /// 500 is no TINYINT, nor is it less, more or something else than one.
+/// Doubled thirty times, a text of one person's would take all memory: with that person the question would fail, and without not.
+#[test]
+fn a_text_that_doubles_in_subqueries_is_null() {
+    let folder = folder(SMALL, "row", "");
+    let mut levels = vec!["WITH t0 AS (SELECT k AS s FROM t WHERE id = 1)".to_owned()];
+    for level in 1..=30 {
+        // The first that would be longer than texts may be.
+        let doubled = if level == 15 { "CONCAT(s, s)" } else { "s || s" };
+        levels.push(format!("t{level} AS (SELECT {doubled} AS s FROM t{})", level - 1));
+    }
+    let sql = format!("{} SELECT COUNT(*), COUNT(s) FROM t30", levels.join(", "));
+    let found = folder.nearly_exact(&sql);
+    assert!(near(&found[0][0], 2.0) && near(&found[0][1], 0.0), "{found:?}");
+    let found = folder.nearly_exact("SELECT COUNT(*) FROM t WHERE p || '-' || k || x = 'a-u10'");
+    assert!(near(&found[0][0], 1.0), "{found:?}");
+}
+
 #[test]
 fn a_cast_beside_a_comparison_is_not_left_out() {
     let folder = folder(SMALL, "row", "");
