@@ -92,7 +92,7 @@ impl Failure {
         if self.code == BROKEN_PIPE {
             return ExitCode::SUCCESS;
         }
-        let mut text = format!("error[{}]: {}\n", self.code, self.message);
+        let mut text = format!("error[{}]: {}\n", self.code, shortened(&self.message));
         for line in self.shown.iter().flat_map(|shown| shown.lines()) {
             text.push_str(&format!("  {line}\n"));
         }
@@ -103,14 +103,29 @@ impl Failure {
             text.push_str(&format!("  {note}\n"));
         }
         // Names and texts of a question are shown, but move no cursor.
-        let text: String = text
-            .chars()
-            .map(|letter| if letter.is_control() && letter != '\n' { ' ' } else { letter })
-            .collect();
+        let text: String =
+            text.chars().map(|letter| if moves(letter) && letter != '\n' { ' ' } else { letter }).collect();
         // If even standard error is gone, the exit code has to do.
         let _ = to.write_all(text.as_bytes());
         ExitCode::from(if self.refused { 1 } else { 2 })
     }
+}
+
+/// The longest sentence that is shown.
+const LONGEST: usize = 1000;
+
+/// A name of many letters need not be read to its end.
+fn shortened(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} …", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
+/// Whether a letter moves the cursor, or turns what is around it.
+fn moves(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }
 
 impl From<NoiseError> for Failure {

@@ -41,7 +41,7 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
         return rehearse(&engine, (&project, &quote), &backend, count, out);
     }
     let wanted = Wanted::of(args, &quote.headings())?;
-    args.certificate.as_deref().map_or(Ok(()), target::guard)?;
+    args.certificate.as_deref().map(Target::prepare).transpose()?;
     let engine = place.engine(&project)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());

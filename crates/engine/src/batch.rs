@@ -203,6 +203,7 @@ impl Engine {
     ) -> Result<(Answer, Vec<Table>), EngineError> {
         let tables: Vec<_> = batch.quotes.iter().flat_map(|quote| &quote.bounded.tables).collect();
         let version = self.data_version(&tables, backend)?;
+        batch.quotes.iter().try_for_each(|quote| backend.can_run(&quote.bounded))?;
         let question = batch.question(project, ask, &version)?;
         let answer = self.ask(&question, || {
             let mut tallied = Vec::new();

@@ -22,6 +22,7 @@ impl Engine {
         backend: &dyn Backend,
     ) -> Result<Answer, EngineError> {
         let version = self.data_version(&quote.bounded.tables.iter().collect::<Vec<_>>(), backend)?;
+        backend.can_run(&quote.bounded)?;
         let question = quote.question(project, ask, version);
         self.ask(&question, || {
             let tally =
@@ -52,6 +53,7 @@ impl Engine {
             ));
         }
         quote.bounded.tables.iter().try_for_each(|table| backend.check(table))?;
+        backend.can_run(&quote.bounded)?;
         let tally = backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
         let tallied = Tallied { quote, tally };
         let afterwards = quote.afterwards()?;

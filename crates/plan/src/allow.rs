@@ -65,8 +65,19 @@ fn refused(expr: &Expr, answers: bool) -> Option<PlanError> {
         Expr::Like(like) if like.escape_char.is_some() => {
             no("LIKE … ESCAPE", "use CONTAINS, STARTS_WITH or STRPOS for signs that LIKE reads otherwise")
         }
-        Expr::Like(like) if like.pattern.column_refs().is_empty() => None,
-        Expr::Like(_) => no("LIKE with a pattern from a column", "write the pattern as a text"),
+        Expr::Like(like) => match length(&like.pattern) {
+            Some(letters) if letters <= PATTERN => None,
+            Some(letters) => Some(
+                PlanError::refused(
+                    "plan.size",
+                    format!(
+                        "a pattern of LIKE has {letters} letters, and {PATTERN} are the most that is read"
+                    ),
+                )
+                .hint("CONTAINS, STARTS_WITH and ENDS_WITH look for longer texts"),
+            ),
+            None => no("LIKE with a pattern that is not written as a text", "write it as one: LIKE '…%'"),
+        },
         Expr::ScalarFunction(function) => {
             let name = function.func.name();
             let is_end = name == crate::interval::LOW || name == crate::interval::HIGH;
@@ -89,6 +100,22 @@ fn refused(expr: &Expr, answers: bool) -> Option<PlanError> {
         Expr::Placeholder(_) => no("a placeholder", "write the value itself"),
         Expr::SimilarTo(_) => no("SIMILAR TO", "use LIKE"),
         other => no(&format!("`{other}`"), "see docs/sql.md for what can be used"),
+    }
+}
+
+/// The longest pattern. One that is much longer cannot be made ready for comparing, which happens only where a row comes to it, so that failing would tell that there is one.
+const PATTERN: usize = 1000;
+
+/// How many letters a literal has.
+fn length(pattern: &Expr) -> Option<usize> {
+    match pattern {
+        Expr::Alias(alias) => length(&alias.expr),
+        Expr::Cast(cast) => length(&cast.expr),
+        Expr::TryCast(cast) => length(&cast.expr),
+        Expr::Literal(value, _) => Some(
+            value.try_as_str().flatten().map_or_else(|| value.to_string().len(), |text| text.chars().count()),
+        ),
+        _ => None,
     }
 }
 

@@ -24,6 +24,7 @@ mod planner;
 mod relation;
 mod sql;
 mod total;
+mod unfolded;
 
 pub use after::{After, RELEASED, Shown};
 pub use bounded::{Axis, Bounded, Keys, Moment, Product, Recipe, Rules, Statistic};

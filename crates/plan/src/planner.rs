@@ -29,6 +29,7 @@ use crate::place::Place;
 use crate::relation::{Lift, Relation};
 use crate::sql::{self, GroupSelection, Options};
 use crate::total;
+use crate::unfolded;
 
 /// The most public keys a question may have: each of them is answered, stored and signed, whether anybody has it or not.
 const PUBLIC_KEYS: usize = 1 << 17;
@@ -52,6 +53,7 @@ fn planned(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
         .map_err(error_of)?;
     check_values(&logical)?;
     let logical = in_joins(logical).map_err(error_of)?;
+    unfolded::check(&logical)?;
     let aggregate = aggregate_of(&logical)?;
     let relation = Lift::new(&names).private(&aggregate.input)?;
     let rules = Rules::of(relation.private_tables())?;
@@ -153,7 +155,34 @@ pub(crate) fn error_of(error: DataFusionError) -> PlanError {
 }
 
 /// Whatever has one of these speaks of the planner, not of the question: its name, and values as programs write them.
-const OWN: [&str; 4] = ["DataFusion", "ExprPlanner", "UserDefined", " { "];
+const OWN: [&str; 14] = [
+    "DataFusion",
+    "ExprPlanner",
+    "UserDefined",
+    " { ",
+    "Execution error",
+    "Cast error",
+    "Invalid argument error",
+    "Int64",
+    "Float64",
+    "Utf8",
+    "Decimal128",
+    "Interval(",
+    "NULLS LAST",
+    "has no type information",
+];
+
+/// How it begins to speak of types.
+const WRONG_TYPES: [&str; 5] = [
+    "Cannot infer common argument type",
+    "Cannot get result type",
+    "Cannot coerce",
+    "Cannot automatically convert",
+    "There isn't a common type",
+];
+
+/// What it says of operators that it does not know.
+const OPERATORS: [&str; 2] = ["Unsupported binary operator", "Unsupported SQL unary operator"];
 
 fn said(error: &DataFusionError) -> PlanError {
     let text = error.find_root().strip_backtrace();
@@ -199,6 +228,23 @@ fn said(error: &DataFusionError) -> PlanError {
                 .hint("ask it as a question of its own")
         }
         // What it says about its own settings and types is not for those who ask.
+        None if WRONG_TYPES.iter().any(|start| text.starts_with(start)) => PlanError::mistake(
+            "plan.type",
+            "two values are compared or computed with whose types do not go together",
+        )
+        .hint("CAST one of them, as in CAST(x AS BIGINT); texts stand in '…', names in \"…\""),
+        None if text.contains("No function matches") => {
+            PlanError::mistake("plan.argument", "a function was given arguments that it does not take")
+                .hint("docs/sql.md has the functions and what they take")
+        }
+        None if OPERATORS.iter().any(|word| text.contains(word)) => {
+            PlanError::refused("plan.expression", "an operator of this question cannot be used here")
+                .hint("arithmetic, comparisons, AND, OR, NOT and || can be used")
+        }
+        None if text.contains("expanding wildcard") || text.contains("must be in GROUP BY") => {
+            PlanError::mistake("plan.group", "a column beside aggregates is neither a key nor aggregated")
+                .hint("name it in GROUP BY, or leave it out")
+        }
         None if text.starts_with("Unsupported ast node") || OWN.iter().any(|word| text.contains(word)) => {
             PlanError::refused("plan.clause", "a part of this query cannot be used here")
                 .hint("see docs/sql.md for what can be asked")

@@ -82,11 +82,13 @@ impl Relation {
 pub(crate) struct Lift<'a> {
     names: &'a Names,
     made: usize,
+    /// How often rows of a unit are paired with rows of the same unit.
+    paired: usize,
 }
 
 impl<'a> Lift<'a> {
     pub(crate) fn new(names: &'a Names) -> Self {
-        Self { names, made: 0 }
+        Self { names, made: 0, paired: 0 }
     }
 
     /// The private part of a plan, with whose its rows are settled.

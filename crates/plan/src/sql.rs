@@ -189,6 +189,9 @@ fn unreadable(said: &str, text: &str) -> PlanError {
     let sentence = match expected {
         Some((expected, "EOF")) => format!("the query ends where it should go on with {expected}"),
         Some((expected, found)) => format!("the query cannot be read: expected {expected}, found {found}"),
+        None if said.starts_with("No infix parser") => {
+            "the query cannot be read: what stands here is no operator".to_owned()
+        }
         None => format!("the query cannot be read: {said}"),
     };
     let place = place.map(|place| expected.map_or(place, |(_, found)| place.over(found, text)));

@@ -45,6 +45,11 @@ fn one(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let minus = BinaryExpr::new(Box::new(Expr::Literal(zero, None)), Operator::Minus, inner);
             arithmetic(minus, schema)?
         }
+        Expr::Cast(Cast { field, .. }) | Expr::TryCast(TryCast { field, .. })
+            if matches!(field.data_type(), DataType::Decimal128(_, ..0) | DataType::Decimal256(_, ..0)) =>
+        {
+            return plan_err!("a DECIMAL has no fewer than 0 digits behind the point");
+        }
         Expr::Cast(Cast { expr: inner, field }) | Expr::TryCast(TryCast { expr: inner, field })
             if !can_cast_types(&type_of(&inner, schema)?, field.data_type()) =>
         {

@@ -219,6 +219,44 @@ fn a_value_from_a_subquery_is_one_whatever_its_table_holds() {
     assert_eq!(visits("city IN (SELECT name FROM regions)"), "answered");
 }
 
+/// What would fail only where a row comes to it, or would take all memory there, is refused by its words.
+#[test]
+fn what_only_a_row_could_make_fail_is_refused_before() {
+    let visits = |condition: &str| code(&format!("SELECT COUNT(*) FROM visits WHERE {condition}"));
+    assert_eq!(visits(&format!("city LIKE '{}'", "_".repeat(1000))), "answered");
+    assert_eq!(visits(&format!("city LIKE '{}'", "_".repeat(1001))), "plan.size");
+    assert_eq!(visits(&format!("age = 1 AND city NOT ILIKE '{}'", "ä".repeat(1001))), "plan.size");
+    assert_eq!(visits("city LIKE CONCAT('a', '%')"), "plan.expression");
+    assert_eq!(visits("CAST(spend AS DECIMAL(5, -2)) > 0"), "plan.meaning");
+    assert_eq!(visits("CAST(price AS DECIMAL(5, 2)) > 0"), "answered");
+}
+
+/// Nine rows of somebody, paired twelve times, are 9¹³.
+#[test]
+fn rows_of_a_person_are_paired_with_each_other_a_few_times_only() {
+    let paired = |times: usize| {
+        let joins: String =
+            (0..times).map(|at| format!(" JOIN visits v{at} ON v.user_id = v{at}.user_id")).collect();
+        code(&format!("SELECT COUNT(*) FROM visits v{joins}"))
+    };
+    assert_eq!((paired(3), paired(4), paired(12)), ("answered", "plan.join", "plan.join"));
+    let one = "(SELECT user_id, COUNT(*) AS n FROM visits GROUP BY user_id)";
+    let joins: String = (0..6).map(|at| format!(" JOIN {one} v{at} ON v.user_id = v{at}.user_id")).collect();
+    assert_eq!(code(&format!("SELECT COUNT(*) FROM visits v{joins}")), "answered");
+}
+
+/// Thirty subqueries, each of which doubles what the one before computes.
+#[test]
+fn what_doubles_in_each_subquery_is_refused() {
+    for doubled in ["x + x", "GREATEST(x, x + 1)", "CASE WHEN x > 1 THEN x ELSE 0 END"] {
+        let mut levels = vec!["WITH t0 AS (SELECT age AS x FROM visits)".to_owned()];
+        levels.extend((1..=30).map(|at| format!("t{at} AS (SELECT {doubled} AS x FROM t{})", at - 1)));
+        let sql =
+            |last: usize| format!("{} SELECT COUNT(*) FROM t{last} WHERE x > 3", levels[..=last].join(", "));
+        assert_eq!((code(&sql(4)), code(&sql(30))), ("answered", "plan.size"), "{doubled}");
+    }
+}
+
 /// What the planner below says about itself is not for those who ask.
 #[test]
 fn mistakes_are_told_in_words_of_ours() {

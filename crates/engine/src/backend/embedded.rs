@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::UNIX_EPOCH;
 
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{RecordBatch, new_null_array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -236,6 +236,29 @@ impl Backend for Embedded {
             Source::Files(folder) => files::check_files(table, folder),
             Source::Memory(_) => Ok(()),
         }
+    }
+
+    /// Runs it over tables with a row of NULLs each, if it has parts that may fail: what is written in the question as a table, and windows.
+    fn can_run(&self, plan: &Bounded) -> Result<(), EngineError> {
+        let may_fail =
+            |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Values(_) | LogicalPlan::Window(_)));
+        if !plan.rows.exists(may_fail).unwrap_or(true) {
+            return Ok(());
+        }
+        let row = |table: &Table| {
+            let schema = declared_schema(table);
+            let nulls = schema.fields().iter().map(|field| new_null_array(field.data_type(), 1)).collect();
+            RecordBatch::try_new(schema, nulls).map(|row| (table.name.clone(), vec![row]))
+        };
+        let tables = plan.tables.iter().map(row).collect::<Result<HashMap<_, _>, _>>();
+        let ran = tables
+            .map_err(|_| Failed)
+            .and_then(|tables| Self::in_memory(tables).map_err(|_| Failed)?.tally(plan, [0; 2]));
+        ran.map(|_| ()).map_err(|_| {
+            let text = "this question fails whatever the rows are, because of a value that is written in it";
+            EngineError::new("engine.question", text)
+                .hint("look at VALUES, whose values must be of one type in each column, and at the third argument of LAG and LEAD")
+        })
     }
 
     fn tally(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally, Failed> {

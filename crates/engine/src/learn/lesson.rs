@@ -231,6 +231,10 @@ mod tests {
             self.0.check(table)
         }
 
+        fn can_run(&self, plan: &Bounded) -> Result<(), EngineError> {
+            self.0.can_run(plan)
+        }
+
         fn tally(&self, _: &Bounded, _: [u64; 2]) -> Result<Tally, Failed> {
             Err(Failed)
         }

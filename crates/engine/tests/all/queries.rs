@@ -99,19 +99,22 @@ fn a_division_by_zero_and_an_overflow_are_null() {
 
 /// sqrt refuses what is below 0; of an answer, and of where its interval begins, that is NULL.
 /// 500 is no TINYINT, nor is it less, more or something else than one.
-/// Doubled thirty times, a text of one person's would take all memory: with that person the question would fail, and without not.
+/// Two hundred times as long at each level, a text of one person's would take all memory: with that person the question would fail, and without not.
 #[test]
-fn a_text_that_doubles_in_subqueries_is_null() {
-    let folder = folder(SMALL, "row", "");
-    let mut levels = vec!["WITH t0 AS (SELECT k AS s FROM t WHERE id = 1)".to_owned()];
-    for level in 1..=30 {
-        // The first that would be longer than texts may be.
-        let doubled = if level == 15 { "CONCAT(s, s)" } else { "s || s" };
-        levels.push(format!("t{level} AS (SELECT {doubled} AS s FROM t{})", level - 1));
+fn a_text_that_grows_in_subqueries_is_null() {
+    let folder = folder(SMALL, "id", "");
+    let often = vec!["s"; 200].join(", ");
+    let mut levels = vec!["WITH t0 AS (SELECT id, k AS s FROM t WHERE id = 1)".to_owned()];
+    for level in 1..=4 {
+        levels.push(format!("d{level} AS (SELECT id, CONCAT({often}) AS s FROM t{})", level - 1));
+        levels.push(format!("t{level} AS (SELECT id, MAX(s) AS s FROM d{level} GROUP BY id)"));
     }
-    let sql = format!("{} SELECT COUNT(*), COUNT(s) FROM t30", levels.join(", "));
-    let found = folder.nearly_exact(&sql);
-    assert!(near(&found[0][0], 2.0) && near(&found[0][1], 0.0), "{found:?}");
+    // Of nothing but NULL, CONCAT makes an empty text.
+    for (last, there) in [(1, 1.0), (2, 0.0), (4, 1.0)] {
+        let sql = format!("{} SELECT COUNT(*), COUNT(s) FROM t{last}", levels[..=2 * last].join(", "));
+        let found = folder.nearly_exact(&sql);
+        assert!(near(&found[0][0], 1.0) && near(&found[0][1], there), "{last}: {found:?}");
+    }
     let found = folder.nearly_exact("SELECT COUNT(*) FROM t WHERE p || '-' || k || x = 'a-u10'");
     assert!(near(&found[0][0], 1.0), "{found:?}");
 }
@@ -180,6 +183,26 @@ fn the_same_question_is_answered_from_the_ledger() {
     assert!(again.replayed, "spelling made a difference");
     assert!(!folder.answer("SELECT COUNT(*) FROM t", "2").unwrap().replayed);
     assert_eq!(folder.releases(), 2);
+}
+
+/// A default of another type, a division by zero in a table that is written in the question: they fail for every table, so nothing is paid.
+#[test]
+fn what_fails_whatever_the_rows_are_is_told_before_the_charge() {
+    let folder = folder(SMALL, "id", "max_rows_per_group = 2");
+    let lag = |default: &str| {
+        format!(
+            "SELECT COUNT(*) FROM (SELECT id, LAG(x, 1, {default}) OVER (PARTITION BY id ORDER BY x) AS l FROM t) AS s WHERE l > 0"
+        )
+    };
+    let joined = |values: &str| {
+        format!("SELECT COUNT(*) FROM t JOIN (VALUES {values}) AS v(k, n) ON t.k = v.k WHERE n > 0")
+    };
+    for sql in [lag("'x'"), joined("('u', 1/0)")] {
+        assert_eq!(folder.answer(&sql, "1").unwrap_err().code(), "engine.question", "{sql}");
+    }
+    assert_eq!(folder.releases(), 0);
+    assert!(near(&folder.nearly_exact(&joined("('u', 1)"))[0][0], 3.0));
+    assert!(near(&folder.nearly_exact(&lag("0"))[0][0], 1.0));
 }
 
 #[test]

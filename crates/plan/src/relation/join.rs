@@ -9,6 +9,9 @@
 //! the units are compared too, which changes nothing as long as keys are keys. `NOT IN` is refused: one NULL among the rows of anybody would empty it
 //! for all.
 //!
+//! **How often.** Rows of a unit that are paired with its own again and again take all time and memory, and whether they do tells that somebody has so many. So only [a few](PAIRED) joins may
+//! multiply the rows of a unit; those by a key of a table, and those with one row on a side, do not.
+//!
 //! **Cast units.** Units are compared as columns, or after a cast that keeps different ones different; else 257 of one table
 //! could meet 1 of the other.
 
@@ -29,6 +32,9 @@ use crate::facts::{self, Facts};
 use crate::total;
 
 type Pairs = Vec<(Expr, Expr)>;
+
+/// So often the rows of a unit may be paired with its own: n of them make n² the first time, and n⁴ the third.
+const PAIRED: usize = 3;
 
 impl Lift<'_> {
     pub(super) fn join(&mut self, join: &Join) -> Result<Relation, PlanError> {
@@ -140,6 +146,7 @@ impl Lift<'_> {
         };
         let units = |(l, r): &(Expr, Expr)| facts::of(l, &left).is_unit && facts::of(r, &right).is_unit;
         if on.iter().any(units) {
+            self.pair(&left, &right, join.join_type)?;
             return Ok((left, right));
         }
         let same_row = |(l, r): &(Expr, Expr)| {
@@ -160,6 +167,21 @@ impl Lift<'_> {
         let text = "this JOIN would pair rows of different people";
         let hint = format!("compare the units too, as in ON … AND {} = {}", columns(&left), columns(&right));
         Err(PlanError::refused("plan.join", text).hint(hint))
+    }
+
+    /// Counts a join that pairs each row of a unit with each of its rows on the other side.
+    fn pair(&mut self, left: &Relation, right: &Relation, kind: JoinType) -> Result<(), PlanError> {
+        let is_one = |relation: &Relation| relation.rows_per_unit.is_some_and(|rows| rows <= 1);
+        let multiplies = matches!(kind, JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full);
+        self.paired += usize::from(multiplies && !is_one(left) && !is_one(right));
+        if self.paired <= PAIRED {
+            return Ok(());
+        }
+        let text =
+            format!("this question pairs the rows of a person with each other more than {PAIRED} times");
+        Err(PlanError::refused("plan.join", text).hint(
+            "group the rows of each person first: (SELECT person, COUNT(*) AS n FROM … GROUP BY person)",
+        ))
     }
 
     /// A full join's rows belong to whoever is there.
