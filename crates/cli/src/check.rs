@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use demur_engine::{Project, check_files};
+use demur_engine::{Project, check_budget, check_files};
 use demur_ledger::{BudgetName, Ledger};
 use demur_plan::catalog::{Column, PrivacyUnit, Table};
 
@@ -16,6 +16,7 @@ pub(crate) fn run(args: &Check, out: &mut impl Write) -> Result<(), Failure> {
         Some(folder) => Project::open(folder)?,
         None => Project::find(Path::new("."))?,
     };
+    check_budget(&project.catalog)?;
     for table in project.catalog.tables.values() {
         check_files(table, &project.folder)?;
     }

@@ -263,6 +263,40 @@ fn metadata_of_smartnoise_becomes_a_project() {
     );
 }
 
+/// A budget that could never be opened, and a certificate that could never be written, are told before anything is paid.
+#[test]
+fn what_cannot_work_is_told_before_the_charge() {
+    let folder = example();
+    let folder = folder.path();
+    let catalog = folder.join("demur.toml");
+    let text = std::fs::read_to_string(&catalog).unwrap();
+    for filter in ["x", "pure"] {
+        let wrong = text.replace("filter = \"renyi\"", &format!("filter = \"{filter}\""));
+        std::fs::write(&catalog, wrong).unwrap();
+        let output = run(folder, &["check"]);
+        assert!(
+            told(&output).contains(&format!("the filter `{filter}` does not go with")),
+            "{}",
+            told(&output)
+        );
+        assert_eq!(output.status.code(), Some(2));
+    }
+    std::fs::write(&catalog, text).unwrap();
+    let output = ask(folder, "SELECT COUNT(*) FROM visits", &["--certificate", "none/c.json"]);
+    assert!(
+        told(&output).starts_with("error[cli.file]: `none/c.json` cannot be written"),
+        "{}",
+        told(&output)
+    );
+    assert!(!folder.join(".demur").exists());
+    let output = ask(folder, "SELECT COUNT(*) FROM visits", &["--certificate", "c.json"]);
+    assert!(output.status.success() && folder.join("c.json").is_file(), "{}", told(&output));
+    let drafts = std::fs::read_dir(folder)
+        .unwrap()
+        .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().ends_with(".draft"));
+    assert_eq!(drafts.count(), 0);
+}
+
 /// A batch is one charge; each answer says what it got, and a mistake in one question is shown with its place and costs nothing.
 #[test]
 fn a_batch_is_answered_for_one_price() {

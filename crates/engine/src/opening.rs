@@ -104,6 +104,14 @@ fn same_unit(catalog: &Catalog, budget: &Budget) -> Result<(), EngineError> {
     )))
 }
 
+/// Whether a budget can be opened as demur.toml says.
+pub fn check_budget(catalog: &Catalog) -> Result<(), EngineError> {
+    match &catalog.budget.opens_with {
+        Some((epsilon, delta, filter)) => filter_of(epsilon.exact(), *delta, filter.as_deref()).map(|_| ()),
+        None => Ok(()),
+    }
+}
+
 fn filter_of(epsilon: Rational, delta: Delta, kind: Option<&str>) -> Result<Filter, EngineError> {
     Ok(match (kind, delta == Delta::ZERO) {
         (None | Some("pure"), true) => Filter::pure(epsilon)?,

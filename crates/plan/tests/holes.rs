@@ -219,6 +219,25 @@ fn a_value_from_a_subquery_is_one_whatever_its_table_holds() {
     assert_eq!(visits("city IN (SELECT name FROM regions)"), "answered");
 }
 
+/// A group that is named twice would be shown twice; one that no number names, as NULL.
+#[test]
+fn public_values_differ_and_are_values() {
+    let read = |values: &str| {
+        let catalog = CATALOG.replace("values = [\"north\", \"south\"]", values);
+        Catalog::read(&catalog).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(read("values = [\"north\", \"North\"]"), Ok(()));
+    let twice = read("values = [\"north\", \"south\", \"north\"]").unwrap_err();
+    assert!(twice.contains("\"north\" stands twice among its values"), "{twice}");
+    let floats = |values: &str| {
+        let catalog =
+            CATALOG.replace("low = 0, high = 500 }", &format!("low = 0, high = 500, values = {values} }}"));
+        Catalog::read(&catalog).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(floats("[1.5, 2]"), Ok(()));
+    assert!(floats("[1.5, nan]").is_err() && floats("[inf]").is_err() && floats("[2, 2.0]").is_err());
+}
+
 /// What would fail only where a row comes to it, or would take all memory there, is refused by its words.
 #[test]
 fn what_only_a_row_could_make_fail_is_refused_before() {

@@ -1,6 +1,6 @@
 //! From the text of a `demur.toml` to a checked [`Catalog`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::str::FromStr;
 
 use datafusion::arrow::datatypes::DataType;
@@ -250,8 +250,24 @@ fn column(written: WrittenColumn) -> Result<Column, String> {
     {
         return Err("its low is above its high".to_owned());
     }
-    let values = written.values.map(|values| values.iter().map(|value| scalar(value, column_type)).collect());
-    Ok(Column { column_type, low, high, values: values.transpose()? })
+    let values = written.values.map(|values| public(&values, column_type)).transpose()?;
+    Ok(Column { column_type, low, high, values })
+}
+
+/// Values that everybody may know: each makes one group.
+fn public(values: &[Value], column_type: ColumnType) -> Result<Vec<ScalarValue>, String> {
+    let mut seen = HashSet::new();
+    let one = |value: &Value| {
+        if matches!(value, Value::Float(number) if !number.is_finite()) {
+            return Err(format!("`{value}` cannot be one of its values: it is no number"));
+        }
+        let one = scalar(value, column_type)?;
+        match seen.insert(one.clone()) {
+            true => Ok(one),
+            false => Err(format!("{value} stands twice among its values")),
+        }
+    };
+    values.iter().map(one).collect()
 }
 
 /// A bound as a number: of days for dates, of microseconds for timestamps.
