@@ -92,12 +92,13 @@ fn end_name(side: &str, statistic: usize, width: usize) -> String {
 /// How many rows are left out, and how many are shown.
 fn check_limit(limit: &Limit) -> Result<(), PlanError> {
     for (name, expr) in [("OFFSET", &limit.skip), ("LIMIT", &limit.fetch)] {
-        if let Some(Expr::Literal(ScalarValue::Int64(Some(rows)), _)) = expr.as_deref()
-            && *rows < 0
-        {
-            let text = format!("{name} must be a whole number from 0 on, but it is {rows}");
-            return Err(PlanError::mistake("plan.limit", text));
-        }
+        let found = match expr.as_deref() {
+            None | Some(Expr::Literal(ScalarValue::Int64(Some(0..) | None), _)) => continue,
+            Some(Expr::Literal(rows, _)) => rows.to_string(),
+            Some(_) => "something to be computed".to_owned(),
+        };
+        let text = format!("{name} must be a whole number from 0 on, but it is {found}");
+        return Err(PlanError::mistake("plan.limit", text));
     }
     Ok(())
 }

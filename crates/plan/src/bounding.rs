@@ -25,6 +25,7 @@ use crate::allow;
 use crate::bounded::{Recipe, Statistic};
 use crate::error_of;
 use crate::facts;
+use crate::names;
 use crate::place::Place;
 use crate::relation::Relation;
 use crate::sql::Contribution;
@@ -153,7 +154,8 @@ impl<'a> Measures<'a> {
         let argument = argument(call)?;
         let data_type = argument.get_type(self.relation.plan.schema()).map_err(error_of)?;
         if data_type != DataType::Boolean {
-            let text = format!("{} needs a condition, but this is {}", call.name, in_words(&data_type));
+            let text =
+                format!("{} needs a condition, but this is {}", call.name, names::in_words(&data_type));
             return Err(PlanError::mistake("plan.type", text).hint("write COUNT_IF(age >= 18)"));
         }
         let input = self.input(only_where(argument, lit(1i64))?);
@@ -515,21 +517,9 @@ fn unbounded(call: &Call, argument: &Expr) -> PlanError {
 fn no_number(call: &Call, data_type: &DataType) -> PlanError {
     PlanError::mistake(
         "plan.type",
-        format!("{} works on numbers, but this is {}", call.name, in_words(data_type)),
+        format!("{} works on numbers, but this is {}", call.name, names::in_words(data_type)),
     )
     .hint("COUNT works on anything; CAST(… AS DOUBLE) makes numbers of texts")
-}
-
-/// A type, as the catalog calls it where it can.
-fn in_words(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => "a string".to_owned(),
-        DataType::Boolean => "true or false".to_owned(),
-        DataType::Date32 | DataType::Date64 => "a date".to_owned(),
-        DataType::Timestamp(..) => "a timestamp".to_owned(),
-        DataType::Null => "NULL".to_owned(),
-        other => format!("of type {other}"),
-    }
 }
 
 fn too_far(call: &Call) -> PlanError {

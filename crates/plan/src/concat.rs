@@ -12,10 +12,10 @@ use datafusion::arrow::datatypes::{DataType, UInt64Type};
 use datafusion::common::{Result, exec_err};
 use datafusion::functions::string;
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::total::or_null;
+use crate::total::{or_null, short_name};
 
 /// A text that is joined has at most so many bytes.
 const MOST: usize = 1 << 14;
@@ -80,6 +80,10 @@ fn longest(texts: &[ColumnarValue], rows: usize) -> Result<usize> {
 impl ScalarUDFImpl for Concat {
     fn name(&self) -> &str {
         if self.is_operator { "total ||" } else { self.inner.name() }
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(short_name(self.name(), args))
     }
 
     fn signature(&self) -> &Signature {

@@ -112,10 +112,10 @@ impl ContextProvider for Names {
             None => {
                 let mut names: Vec<_> = self.tables.keys().map(String::as_str).collect();
                 names.sort_unstable();
-                Err(DataFusionError::Plan(format!(
-                    "there is no table `{name}`; there are: {}",
-                    names.join(", ")
-                )))
+                let meant = near(name.table(), &names).map(|near| format!("did you mean `{near}`? "));
+                let meant = meant.unwrap_or_default();
+                let names = names.join(", ");
+                Err(DataFusionError::Plan(format!("there is no table `{name}`; {meant}there are: {names}")))
             }
         }
     }
@@ -181,20 +181,38 @@ pub(crate) fn no_column(error: &DataFusionError) -> Option<PlanError> {
     names.sort_unstable();
     names.dedup();
     let asked = field.name();
+    let text = match &field.relation {
+        Some(table) => format!("there is no column `{asked}` in `{table}`"),
+        None => format!("there is no column `{asked}`"),
+    };
+    let hint = match near(asked, &names) {
+        Some(near) => format!("did you mean `{near}`? There are: {}", names.join(", ")),
+        None => format!("there are: {}", names.join(", ")),
+    };
+    Some(PlanError::mistake("plan.meaning", text).hint(hint))
+}
+
+/// What was probably meant by a name that is not there.
+pub(crate) fn near<'a>(asked: &str, names: &[&'a str]) -> Option<&'a str> {
     let far = |name: &&str| levenshtein(&name.to_lowercase(), &asked.to_lowercase());
     // A slip in each three letters, and something must be left.
     let is_near = |name: &&str| {
         let shorter = name.len().min(asked.len());
         far(name) <= (shorter / 3).max(1) && far(name) < shorter
     };
-    let near = names.iter().copied().min_by_key(far).filter(is_near);
-    let text = match &field.relation {
-        Some(table) => format!("there is no column `{asked}` in `{table}`"),
-        None => format!("there is no column `{asked}`"),
-    };
-    let hint = match near {
-        Some(near) => format!("did you mean `{near}`? There are: {}", names.join(", ")),
-        None => format!("there are: {}", names.join(", ")),
-    };
-    Some(PlanError::mistake("plan.meaning", text).hint(hint))
+    names.iter().copied().filter(is_near).min_by_key(far)
+}
+
+/// A type, as the catalog calls it where it can.
+pub(crate) fn in_words(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => "a string",
+        DataType::Boolean => "true or false",
+        DataType::Date32 | DataType::Date64 => "a date",
+        DataType::Timestamp(..) => "a timestamp",
+        DataType::Null => "NULL",
+        whole if whole.is_integer() => "a whole number",
+        number if number.is_numeric() => "a number",
+        _ => "of another type",
+    }
 }

@@ -198,8 +198,19 @@ fn said(error: &DataFusionError) -> PlanError {
     match text.strip_prefix("Invalid function '") {
         Some(rest) => {
             let name = rest.split('\'').next().unwrap_or_default();
-            PlanError::refused("plan.function", format!("the function {name} is not on the list of what can be used"))
-                .hint("aggregates: COUNT, SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_CONT, VAR_POP, STDDEV, CORR, HISTOGRAM and others; docs/sql.md has them and the functions")
+            let known = names::function_names();
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            let meant =
+                names::near(name, &known).map(|near| format!("did you mean {}? ", near.to_uppercase()));
+            let hint = format!(
+                "{}aggregates: COUNT, SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_CONT, VAR_POP, STDDEV, CORR, HISTOGRAM and others; docs/sql.md has them and the functions",
+                meant.unwrap_or_default()
+            );
+            PlanError::refused(
+                "plan.function",
+                format!("the function {name} is not on the list of what can be used"),
+            )
+            .hint(hint)
         }
         None if text.starts_with("Could not plan array literal") => {
             PlanError::refused("plan.expression", "a list in brackets cannot be used here").hint("use IN (…)")

@@ -235,6 +235,7 @@ fn public_values_differ_and_are_values() {
         Catalog::read(&catalog).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(floats("[1.5, 2]"), Ok(()));
+    assert!(floats("[]").unwrap_err().contains("list of values is empty"));
     assert!(floats("[1.5, nan]").is_err() && floats("[inf]").is_err() && floats("[2, 2.0]").is_err());
 }
 
@@ -288,6 +289,17 @@ fn mistakes_are_told_in_words_of_ours() {
         told("SELECT COUNT(*) FROM visits LIMIT 1 OFFSET -2"),
         "plan.limit: OFFSET must be a whole number from 0 on, but it is -2"
     );
+    assert_eq!(
+        told("SELECT COUNT(*) FROM visits LIMIT 1/0"),
+        "plan.limit: LIMIT must be a whole number from 0 on, but it is something to be computed"
+    );
+    assert_eq!(
+        told("SELECT COUNT(*) FROM visit"),
+        "plan.meaning: there is no table `visit`; did you mean `visits`? there are: readings, regions, visits"
+    );
+    let advised = |sql: &str| asked(sql).map_err(|error| error.advice().unwrap().to_owned()).err().unwrap();
+    assert!(advised("SELECT MEDAIN(age) FROM visits").starts_with("did you mean MEDIAN? "));
+    assert!(advised("SELECT ARRAY_AGG(age) FROM visits").starts_with("aggregates: "));
     assert_eq!(
         told("SELECT COUNT(*) FROM visits WHERE 1"),
         "plan.type: WHERE and HAVING need a condition, which is true or false"

@@ -22,7 +22,7 @@ const GROUPS_PER_UNIT: u32 = 1;
 const ROWS_PER_GROUP: u64 = 1;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the settings of a project")]
 struct Written {
     budget: WrittenBudget,
     #[serde(default)]
@@ -30,7 +30,7 @@ struct Written {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a budget, as in `[budget]` with its `name`")]
 struct WrittenBudget {
     name: String,
     epsilon: Option<f64>,
@@ -41,7 +41,7 @@ struct WrittenBudget {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, as in `[tables.visits]` with its `files`")]
 struct WrittenTable {
     files: OneOrMany,
     format: Option<String>,
@@ -60,7 +60,7 @@ struct WrittenTable {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a column, as in `{ type = \"integer\" }`")]
 struct WrittenColumn {
     #[serde(rename = "type")]
     column_type: String,
@@ -70,7 +70,7 @@ struct WrittenColumn {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a unit is \"row\", a column, or `{ column = …, table = …, key = … }`")]
 enum WrittenUnit {
     Named(String),
     Through(WrittenThrough),
@@ -85,14 +85,17 @@ struct WrittenThrough {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a second unit, as in `{ column = \"doctor\", max_rows_per_group = 10 }`"
+)]
 struct WrittenSecond {
     column: String,
     max_rows_per_group: u64,
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected the name of a file, or a list of such names")]
 enum OneOrMany {
     One(String),
     Many(Vec<String>),
@@ -102,9 +105,17 @@ fn add_remove() -> Adjacency {
     Adjacency::AddRemove
 }
 
+/// How programs and people name numbers.
+const NUMBERS: [(&str, &str); 3] = [
+    ("expected u32", "expected a whole number"),
+    ("expected u64", "expected a whole number"),
+    ("expected f64", "expected a number"),
+];
+
 pub(super) fn catalog(text: &str) -> Result<Catalog, PlanError> {
     let written: Written = toml::from_str(text).map_err(|error| {
-        PlanError::mistake("catalog.form", format!("{FILE}: {}", error.to_string().trim()))
+        let text = NUMBERS.iter().fold(error.to_string(), |text, (one, other)| text.replace(one, other));
+        PlanError::mistake("catalog.form", format!("{FILE}: {}", text.trim()))
     })?;
     let budget = budget(written.budget)?;
     let mut tables = BTreeMap::new();
@@ -256,6 +267,9 @@ fn column(written: WrittenColumn) -> Result<Column, String> {
 
 /// Values that everybody may know: each makes one group.
 fn public(values: &[Value], column_type: ColumnType) -> Result<Vec<ScalarValue>, String> {
+    if values.is_empty() {
+        return Err("its list of values is empty; leave `values` out if they are not public".to_owned());
+    }
     let mut seen = HashSet::new();
     let one = |value: &Value| {
         if matches!(value, Value::Float(number) if !number.is_finite()) {

@@ -33,10 +33,11 @@ impl Contribution {
         for part in text.strip_prefix(MARK)?.split(';').filter(|part| !part.is_empty()) {
             let (name, bounds) = part.split_once('=')?;
             let (low, high) = bounds.split_once(',')?;
-            let bounds = (low.parse().ok()?, high.parse().ok()?);
+            let (low, high): (Rational, Rational) = (low.parse().ok()?, high.parse().ok()?);
+            let bounds = (low < high).then_some((low, high));
             match name {
-                "per_row" => contribution.per_row = Some(bounds),
-                "per_group" => contribution.per_group = Some(bounds),
+                "per_row" => contribution.per_row = Some(bounds?),
+                "per_group" => contribution.per_group = Some(bounds?),
                 _ => return None,
             }
         }
@@ -127,5 +128,20 @@ fn number(expr: &Expr) -> Option<String> {
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => number(expr).map(|digits| format!("-{digits}")),
         Expr::UnaryOp { op: UnaryOperator::Plus, expr } | Expr::Nested(expr) => number(expr),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The gathered text can be typed too, and says no more than named arguments can.
+    #[test]
+    fn bounds_are_in_order_however_they_are_given() {
+        let bounds = |text: &str| Contribution::decode(text).and_then(|read| read.per_row);
+        assert_eq!(bounds("demur:per_row=0,1.5;"), Some((Rational::zero(), "1.5".parse().unwrap())));
+        for wrong in ["demur:per_row=1,0", "demur:per_row=1,1", "demur:per_row=x,1", "demur:y=0,1", "0,1"] {
+            assert_eq!(bounds(wrong), None, "{wrong}");
+        }
     }
 }
