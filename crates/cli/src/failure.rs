@@ -45,7 +45,8 @@ impl Failure {
 
     /// For what goes wrong before anything could be charged.
     pub(crate) fn uncharged(self) -> Self {
-        Self { note: Some(UNCHARGED), ..self }
+        let told = self.message.contains(UNCHARGED) || self.message.contains("nothing new was charged");
+        Self { note: (!told).then_some(UNCHARGED), ..self }
     }
 
     /// Why a question has no price, with its place in the question if that is known.
@@ -72,9 +73,8 @@ impl Failure {
 
     /// What was charged is the ledger's word; the command adds only what goes without saying.
     fn of_ledger(code: &'static str, text: String, refused: bool) -> Self {
-        let told = text.contains("nothing was charged") || text.contains("nothing new was charged");
-        let note = (refused && !told).then_some(UNCHARGED);
-        Self { note, refused, ..Self::new(code, text) }
+        let failure = Self { note: None, refused, ..Self::new(code, text) };
+        if refused { failure.uncharged() } else { failure }
     }
 
     /// The name of this failure, for programs.
@@ -151,7 +151,9 @@ impl From<LedgerError> for Failure {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         let hint = error.advice().map(str::to_owned);
-        Self { hint, ..Self::of_ledger(error.code(), error.to_string(), error.is_refusal()) }
+        let failure = Self::of_ledger(error.code(), error.to_string(), error.is_refusal());
+        let failure = if error.is_uncharged() { failure.uncharged() } else { failure };
+        Self { hint, ..failure }
     }
 }
 
@@ -165,8 +167,7 @@ impl From<PlanError> for Failure {
 /// The word of a filter.
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        let note = Some(UNCHARGED);
-        Self { note, refused: true, ..Self::new(refusal.code(), refusal.to_string()) }
+        Self { refused: true, ..Self::new(refusal.code(), refusal.to_string()) }.uncharged()
     }
 }
 

@@ -29,26 +29,32 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
         return prompt::open(args, out);
     }
     let project = project(args.asked.project.as_deref())?;
-    let ask = ask(&args.asked, args.requester.as_deref(), args.request_id.clone())?;
+    let ask = ask(&args.asked, args.requester.as_deref(), args.request_id.clone());
+    let ask = ask.map_err(Failure::uncharged)?;
     let quote = quote(&project, &ask)?;
     if args.dry_run || quote.bounded.explain {
         return explain::show(&quote, &project, shape(args.format), out);
     }
-    let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
     let backend = Embedded::new(&project.folder)?.with_memory(bytes(args.memory));
     if let Some(count) = args.repeat {
+        let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
         let engine = Engine::open(&place.location, place::options())?;
         return rehearse(&engine, (&project, &quote), &backend, count, out);
     }
-    let wanted = Wanted::of(args, &quote.headings())?;
-    args.certificate.as_deref().map(Target::prepare).transpose()?;
-    let engine = place.engine(&project)?;
+    let wanted = Wanted::of(args, &quote.headings()).map_err(Failure::uncharged)?;
+    let engine = engine(args, &project).map_err(Failure::uncharged)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());
     let answer = engine.query(&project, &ask, &quote, &backend);
     waiting.end();
     let answer = answer?;
     wanted.keep(&answer, &quote, args.certificate.as_deref(), out).map_err(Failure::after_release)
+}
+
+/// The engine over the ledger that pays, and a place for the certificate.
+fn engine(args: &Query, project: &Project) -> Result<Engine, Failure> {
+    args.certificate.as_deref().map(Target::prepare).transpose()?;
+    Place::of_project(args.asked.ledger.as_deref(), &project.folder)?.engine(project)
 }
 
 /// Shows what a question would cost, for nothing.

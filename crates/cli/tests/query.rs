@@ -103,7 +103,7 @@ fn what_cannot_be_written_or_drawn_costs_nothing() {
         let output = ask(folder, REGIONS, more);
         assert_eq!(output.status.code(), Some(2), "{more:?}");
         assert!(told(&output).starts_with(&format!("error[{code}]")), "{more:?}: {}", told(&output));
-        assert!(told(&output).contains("nothing was released"), "{}", told(&output));
+        assert!(told(&output).contains("nothing was charged"), "{}", told(&output));
     }
     assert!(!folder.join(".demur").exists(), "not even a ledger was made");
 }

@@ -201,9 +201,7 @@ impl Engine {
         batch: &Batch,
         backend: &dyn Backend,
     ) -> Result<(Answer, Vec<Table>), EngineError> {
-        let tables: Vec<_> = batch.quotes.iter().flat_map(|quote| &quote.bounded.tables).collect();
-        let version = self.data_version(&tables, backend)?;
-        batch.quotes.iter().try_for_each(|quote| backend.can_run(&quote.bounded))?;
+        let version = self.ready(&batch.quotes, backend)?;
         let question = batch.question(project, ask, &version)?;
         let answer = self.ask(&question, || {
             let mut tallied = Vec::new();

@@ -12,13 +12,22 @@ pub struct EngineError {
     text: String,
     hint: Option<String>,
     refusal: bool,
+    uncharged: bool,
     place: Option<Place>,
     question: Option<u8>,
 }
 
 impl EngineError {
     pub(crate) fn new(code: &'static str, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), hint: None, refusal: false, place: None, question: None }
+        Self {
+            code,
+            text: text.into(),
+            hint: None,
+            refusal: false,
+            uncharged: false,
+            place: None,
+            question: None,
+        }
     }
 
     /// Something that the policy does not allow.
@@ -29,6 +38,11 @@ impl EngineError {
     /// What to do instead.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// For what goes wrong before a charge.
+    pub(crate) fn before_the_charge(self) -> Self {
+        Self { uncharged: true, ..self }
     }
 
     /// What is said of any failure after the charge: always the same, because why it failed may depend on the data.
@@ -66,6 +80,11 @@ impl EngineError {
     /// Whether the budget or its rules said no; then nothing was charged.
     pub fn is_refusal(&self) -> bool {
         self.refusal
+    }
+
+    /// Whether it is certain that nothing was charged.
+    pub fn is_uncharged(&self) -> bool {
+        self.uncharged || self.refusal
     }
 }
 

@@ -106,6 +106,7 @@ fn same_unit(catalog: &Catalog, budget: &Budget) -> Result<(), EngineError> {
 
 /// Whether a budget can be opened as demur.toml says.
 pub fn check_budget(catalog: &Catalog) -> Result<(), EngineError> {
+    BudgetName::whole(&catalog.budget.name).check()?;
     match &catalog.budget.opens_with {
         Some((epsilon, delta, filter)) => filter_of(epsilon.exact(), *delta, filter.as_deref()).map(|_| ()),
         None => Ok(()),

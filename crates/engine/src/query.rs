@@ -21,8 +21,7 @@ impl Engine {
         quote: &Quote,
         backend: &dyn Backend,
     ) -> Result<Answer, EngineError> {
-        let version = self.data_version(&quote.bounded.tables.iter().collect::<Vec<_>>(), backend)?;
-        backend.can_run(&quote.bounded)?;
+        let version = self.ready(std::slice::from_ref(quote), backend)?;
         let question = quote.question(project, ask, version);
         self.ask(&question, || {
             let tally =
@@ -65,6 +64,14 @@ impl Engine {
             })?;
         }
         Ok(())
+    }
+
+    /// A name for the state of the tables of some quotes, all of which can be answered; nothing has been charged for them.
+    pub(crate) fn ready(&self, quotes: &[Quote], backend: &dyn Backend) -> Result<String, EngineError> {
+        let tables: Vec<_> = quotes.iter().flat_map(|quote| &quote.bounded.tables).collect();
+        let can_run = || quotes.iter().try_for_each(|quote| backend.can_run(&quote.bounded));
+        let version = self.data_version(&tables, backend).and_then(|version| can_run().map(|()| version));
+        version.map_err(EngineError::before_the_charge)
     }
 
     /// A name for the state of some tables, which can all be read.

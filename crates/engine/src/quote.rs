@@ -343,6 +343,7 @@ impl Quote {
 fn number(text: &str, what: &str) -> Result<f64, EngineError> {
     text.trim().parse().map_err(|_| {
         EngineError::new("engine.guarantee", format!("{what} must be a number, but it is `{text}`"))
+            .hint("write it with a point, as in 0.5 or 1e-6")
     })
 }
 

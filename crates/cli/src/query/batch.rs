@@ -10,7 +10,7 @@ use super::waiting::{self, Waiting};
 use super::{explain as plan, print, read, statements};
 use crate::args::query::{Asked, Explain, Form, Query, Shape};
 use crate::failure::Failure;
-use crate::place::{self, Place};
+use crate::place;
 use crate::table::one_line;
 
 /// How much of a question is shown above its answer.
@@ -28,9 +28,8 @@ pub(super) fn query(args: &Query, path: &Path, out: &mut impl Write) -> Result<(
         let shape = if form == Form::Table { Shape::Table } else { Shape::Json };
         return plans(&batch, &questions, &project, shape, out);
     }
-    let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
     let backend = Embedded::new(&project.folder)?.with_memory(super::bytes(args.memory));
-    let engine = place.engine(&project)?;
+    let engine = super::engine(args, &project).map_err(Failure::uncharged)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());
     let answered = engine.query_batch(&project, &ask, &batch, &backend);
