@@ -60,7 +60,7 @@ struct WrittenTable {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a column, as in `{ type = \"integer\" }`")]
+#[serde(deny_unknown_fields, expecting = "a column, as in `{ type = \"int64\" }`")]
 struct WrittenColumn {
     #[serde(rename = "type")]
     column_type: String,
