@@ -140,18 +140,14 @@ impl Tallied<'_> {
                     numbers.push(group.map_or(0, |group| i128::from(self.tally.units[group])))
                 }
                 (Subject::Measure(measure), None) => {
-                    numbers.push(group.map_or(0, |group| self.tally.measures[measure][group]))
+                    numbers.push(group.map_or(0, |group| self.tally.measures[measure].of(group)[0]))
                 }
-                (Subject::Measure(measure), Some(tree)) => {
-                    let cells = tree.cells();
-                    match group {
-                        Some(group) => {
-                            let own = &self.tally.measures[measure][group * cells..(group + 1) * cells];
-                            tree.append_sums(own, &mut numbers)?;
-                        }
-                        None => numbers.resize(numbers.len() + width, 0),
+                (Subject::Measure(measure), Some(tree)) => match group {
+                    Some(group) => {
+                        tree.append_sums(&self.tally.measures[measure].of(*group), &mut numbers)?
                     }
-                }
+                    None => numbers.resize(numbers.len() + width, 0),
+                },
             }
         }
         self.disturb(index, &mut numbers, entropy);

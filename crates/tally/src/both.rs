@@ -18,6 +18,7 @@ use arrow::datatypes::DataType;
 use crate::error::TallyError;
 use crate::flow::{Pair, greatest};
 use crate::groups::row_converter;
+use crate::numbers::Numbers;
 use crate::spec::{Bounds, Measure, Spec};
 use crate::tally::Tally;
 use crate::words::small;
@@ -101,7 +102,11 @@ impl Both {
             let pair = |row: usize| {
                 let next = known.len() as u32;
                 let second = *known.entry(second[row]).or_insert(next);
-                Pair { first: first[row] - start, second, amount: pairs.measures[limit.part][row].abs() }
+                Pair {
+                    first: first[row] - start,
+                    second,
+                    amount: pairs.measures[limit.part].of(row)[0].abs(),
+                }
             };
             let of_first = if self.spec.keys == self.keys + 2 { limit.of_first } else { i128::MAX };
             greatest(&range.map(pair).collect::<Vec<_>>(), of_first, limit.of_second)
@@ -111,7 +116,7 @@ impl Both {
                 let minus = measure.minus.map_or(0, |minus| number(minus, range.clone()));
                 number(measure.plus, range.clone()) - minus
             };
-            groups.iter().map(value).collect::<Vec<_>>()
+            Numbers::One(groups.iter().map(value).collect())
         };
         let places: Vec<u32> = groups.iter().map(|range| range.start as u32).collect();
         let places = arrow::array::UInt32Array::from(places);

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use crate::hash::Secret;
 use crate::layout::Layout;
+use crate::numbers::Numbers;
 use crate::shared::Pace;
 use crate::spec::{Bounds, Measure, Spec, Step};
 use crate::tallier::Tallier;
@@ -77,7 +78,7 @@ fn tally(
     });
     feed.finish().unwrap();
     let tally = tallier.finish().unwrap();
-    (tally.units, tally.measures)
+    (tally.units, tally.measures.iter().map(Numbers::all).collect())
 }
 
 proptest! {

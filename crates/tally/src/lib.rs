@@ -59,6 +59,7 @@ mod layout;
 mod lists;
 mod matching;
 mod names;
+mod numbers;
 mod order;
 #[cfg(test)]
 mod properties;
@@ -86,6 +87,7 @@ mod words;
 pub use both::Both;
 pub use error::TallyError;
 pub use feed::Feed;
+pub use numbers::{Cells, Numbers};
 pub use spec::{Bounds, Measure, Spec, Step};
 pub use tallier::{Limits, Tallier};
 pub use tally::Tally;

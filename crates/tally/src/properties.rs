@@ -206,10 +206,8 @@ fn by_key(tally: &Tally, spec: &Spec) -> BTreeMap<Vec<u8>, Group> {
     let types: Vec<_> = tally.keys.iter().map(|key| key.data_type().clone()).collect();
     let rows = (spec.keys > 0).then(|| row_converter(&types).unwrap().convert_columns(&tally.keys).unwrap());
     let key = |group: usize| rows.as_ref().map_or(Vec::new(), |rows| rows.row(group).data().to_vec());
-    let numbers = |group: usize| {
-        let cells = tally.measures.iter().zip(&spec.measures);
-        cells.map(|(cells, measure)| cells[group * measure.cells()..][..measure.cells()].to_vec()).collect()
-    };
+    let numbers =
+        |group: usize| tally.measures.iter().map(|numbers| numbers.of(group).into_owned()).collect();
     (0..tally.units.len()).map(|group| (key(group), (tally.units[group], numbers(group)))).collect()
 }
 

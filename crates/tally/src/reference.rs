@@ -7,6 +7,7 @@ use arrow::datatypes::DataType;
 
 use crate::column::{Kind, canonical, kind, plain_type};
 use crate::hash::{Secret, rank};
+use crate::numbers::{Cells, Numbers};
 use crate::spec::{Bounds, Measure, Spec, Step};
 use crate::tables::{Column, Value};
 use crate::tally::Tally;
@@ -125,7 +126,20 @@ impl Reference<'_> {
                 .collect(),
             units: groups.iter().map(|group| group.0).collect(),
             measures: measures
-                .map(|at| groups.iter().flat_map(|group| group.1[at].clone()).collect())
+                .map(|at| match self.spec.measures[at] {
+                    Measure::Histogram { cells, .. } => {
+                        let found = || {
+                            let all = groups.iter().enumerate().flat_map(|(group, numbers)| {
+                                (0..)
+                                    .zip(&numbers.1[at])
+                                    .map(move |(cell, count)| (group, cell, *count as u64))
+                            });
+                            all.filter(|found| found.2 > 0)
+                        };
+                        Numbers::Cells(Cells::of(groups.len(), cells as usize, found).unwrap())
+                    }
+                    _ => Numbers::One(groups.iter().map(|group| group.1[at][0]).collect()),
+                })
                 .collect(),
             rows_read: rows as u64,
         }

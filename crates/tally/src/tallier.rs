@@ -140,6 +140,7 @@ fn add_up(shared: &Shared, workers: usize) -> Result<Totals, TallyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numbers::Numbers;
     use crate::spec::{Bounds, Measure, Step};
     use arrow::array::{
         ArrayRef, AsArray, DictionaryArray, Int64Array, NullArray, RecordBatch, StringArray, StringViewArray,
@@ -209,7 +210,7 @@ mod tests {
                 feed.finish().unwrap();
                 let tally = tallier.finish().unwrap();
                 assert_eq!(tally.units, vec![0; 1 - keys]);
-                assert_eq!(tally.measures, vec![vec![0; 1 - keys]; 2]);
+                assert_eq!(tally.measures, vec![Numbers::One(vec![0; 1 - keys]); 2]);
                 assert_eq!((tally.keys.len(), tally.rows_read), (keys, 0));
             }
         }
@@ -220,7 +221,7 @@ mod tests {
         let schema = Schema::new(vec![Field::new("unit", DataType::Utf8, true)]);
         let tally =
             Tallier::new(spec(true, 0, vec![count()]), &schema, [1, 2], limits(4)).unwrap().finish().unwrap();
-        assert_eq!((tally.units, tally.measures), (vec![0], vec![vec![0]]));
+        assert_eq!((tally.units, tally.measures), (vec![0], vec![Numbers::One(vec![0])]));
     }
 
     #[test]
@@ -233,7 +234,7 @@ mod tests {
             (0..rows as usize).step_by(1000).map(|start| whole.slice(start, 1000)).collect();
         let tally = tally(spec(true, 1, vec![count(), sum()]), &batches, 3);
         assert_eq!(tally.units, [1, 1, 1]);
-        assert_eq!(tally.measures, [[1000; 3], [100; 3]]);
+        assert_eq!(tally.measures, [1000, 100].map(|each| Numbers::One(vec![each; 3])));
         assert_eq!(tally.rows_read, 100_000);
     }
 
@@ -326,7 +327,7 @@ mod tests {
         let tally =
             tally(spec(true, 1, measures), &[batch(vec![nothing.clone(), nothing.clone(), nothing])], 1);
         assert_eq!(tally.units, [1]);
-        assert_eq!(tally.measures, [[5], [0], [0], [0]]);
+        assert_eq!(tally.measures, [5, 0, 0, 0].map(|each| Numbers::One(vec![each])));
     }
 
     #[test]
@@ -334,7 +335,7 @@ mod tests {
         let units: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(0), None, Some(0)]));
         let tally =
             tally(spec(true, 0, vec![Measure::Count { input: None, most: 1 }]), &[batch(vec![units])], 1);
-        assert_eq!((tally.units, tally.measures), (vec![2], vec![vec![2]]));
+        assert_eq!((tally.units, tally.measures), (vec![2], vec![Numbers::One(vec![2])]));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use arrow::datatypes::DataType;
 
 use crate::error::TallyError;
 use crate::groups::row_converter;
+use crate::numbers::{Cells, Numbers};
 use crate::spec::Spec;
 use crate::totals::{Part, Totals};
 use crate::words::Strings;
@@ -16,8 +17,8 @@ pub struct Tally {
     pub keys: Vec<ArrayRef>,
     /// How many units each group has: those that kept it, or its rows where each row is a unit. None is 0, except without keys.
     pub units: Vec<u64>,
-    /// For each measure, its cells group by group: one per group, or as many as its histogram has.
-    pub measures: Vec<Vec<i128>>,
+    /// What each measure comes to, group by group.
+    pub measures: Vec<Numbers>,
     /// How many rows were read.
     pub rows_read: u64,
 }
@@ -44,7 +45,7 @@ impl Tally {
             place[group as usize] = at as u32;
         }
         let measures = totals.parts.iter_mut().zip(&spec.measures);
-        let measures = measures.map(|(part, measure)| cells(part, measure.cells(), &order, &place));
+        let measures = measures.map(|(part, measure)| numbers(part, measure.cells(), &order, &place));
         Ok(Self {
             units: order.iter().map(|&(_, group)| totals.units[group as usize]).collect(),
             measures: measures.collect::<Result<_, _>>()?,
@@ -73,16 +74,20 @@ fn keys(types: &[DataType], groups: &Strings, order: &[(u64, u32)]) -> Result<Ve
 }
 
 /// One measure, group by group.
-fn cells(
+fn numbers(
     part: &mut Part,
     width: usize,
     order: &[(u64, u32)],
     place: &[u32],
-) -> Result<Vec<i128>, TallyError> {
-    let size = order.len().checked_mul(width).ok_or_else(|| TallyError::too_large("cells"))?;
+) -> Result<Numbers, TallyError> {
+    let place = |group: u32| place[group as usize] as usize;
+    if let Part::Cells(found) = part {
+        let found = || found.iter().map(|(group, cell, count)| (place(group), cell, count));
+        return Cells::of(order.len(), width, found).map(Numbers::Cells);
+    }
     let mut numbers = Vec::new();
-    numbers.try_reserve_exact(size).map_err(|_| TallyError::too_large("cells"))?;
-    numbers.resize(size, 0);
+    numbers.try_reserve_exact(order.len()).map_err(|_| TallyError::too_large("groups"))?;
+    numbers.resize(order.len(), 0);
     match part {
         Part::Number(found) => {
             let found = found.sums();
@@ -90,21 +95,13 @@ fn cells(
                 *number = found.get(group as usize).copied().unwrap_or(0);
             }
         }
-        Part::Cells(found) => {
-            for (group, cell, count) in found.iter() {
-                numbers[place[group as usize] as usize * width + cell as usize] += i128::from(count);
-            }
-        }
-        Part::Values(found) => {
-            for (group, _) in found.iter() {
-                numbers[place[group as usize] as usize] += 1;
-            }
-        }
+        Part::Values(found) => found.iter().for_each(|(group, _)| numbers[place(group)] += 1),
         Part::Edges(found, most) => {
             for (group, count) in found.matched(*most) {
-                numbers[place[group as usize] as usize] = count.into();
+                numbers[place(group)] = count.into();
             }
         }
+        Part::Cells(_) => {}
     }
-    Ok(numbers)
+    Ok(Numbers::One(numbers))
 }

@@ -2,6 +2,9 @@
 //!
 //! **Strings.** A column that is asked for as a dictionary is read as one: the file's own numbers for its strings, without the strings.
 //!
+//! **Bytes that are no text.** Not all that write files look whether strings are texts, and one that is none must not make the question fail: then the rows after the
+//! last that could be read are read with strings as bytes, and those that are no texts are NULL.
+//!
 //! **Why not the reader of the library below.** It has no way to ask for that, and skips row groups by what their values are: then the time
 //! a query takes would depend on them more than it must.
 
@@ -11,7 +14,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use datafusion::arrow::array::{
+    ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
+};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, Result};
@@ -24,6 +29,8 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use parquet::schema::types::{SchemaDescriptor, Type};
 
 /// Rows in a batch.
 const ROWS: usize = 8192;
@@ -89,13 +96,14 @@ impl ParquetPart {
         self.pieces.iter().fold(0, |rows, piece| rows.saturating_add(piece.rows.len()))
     }
 
-    fn read(&self, piece: &Piece) -> Result<ParquetRecordBatchReader> {
+    /// The rows of a piece, as the file's description says that they are to be read.
+    fn read(&self, piece: &Piece, description: &ArrowReaderMetadata) -> Result<ParquetRecordBatchReader> {
         keep_freed_memory();
-        let stored = self.metadata.schema().fields();
+        let stored = description.schema().fields();
         let roots = stored.iter().enumerate().filter(|(_, field)| self.schema.index_of(field.name()).is_ok());
-        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), roots.map(|(index, _)| index));
+        let mask = ProjectionMask::roots(description.parquet_schema(), roots.map(|(index, _)| index));
         let file = File::open(&self.path)?;
-        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, description.clone())
             .with_projection(mask)
             .with_row_groups(vec![piece.group])
             .with_batch_size(ROWS);
@@ -104,6 +112,78 @@ impl ParquetPart {
         }
         reader.build().map_err(failed)
     }
+
+    /// The rows of a piece. From where they cannot be read with strings as texts, they are read with strings as bytes.
+    fn batches(&self, piece: &Piece) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
+        let (part, mut left) = (self.clone(), piece.clone());
+        let mut reader = Some(part.read(&left, &part.metadata));
+        let mut is_careful = false;
+        std::iter::from_fn(move || {
+            loop {
+                let batch = match reader.as_mut()? {
+                    Ok(rows) => rows.next().map(|batch| batch.map_err(DataFusionError::from)),
+                    Err(_) => reader.take().and_then(Result::err).map(Err),
+                };
+                match batch {
+                    Some(Ok(batch)) => {
+                        left.rows.start += batch.num_rows();
+                        return Some(as_declared(&batch, &part.schema));
+                    }
+                    Some(Err(_)) if !is_careful => {
+                        is_careful = true;
+                        reader =
+                            Some(bytes_for_texts(&part.metadata).and_then(|bytes| part.read(&left, &bytes)));
+                    }
+                    other => {
+                        reader = None;
+                        return other;
+                    }
+                }
+            }
+        })
+    }
+}
+
+fn is_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_text(values),
+        _ => false,
+    }
+}
+
+/// The description of a file with its strings as bytes, which need not be texts.
+fn bytes_for_texts(described: &ArrowReaderMetadata) -> Result<ArrowReaderMetadata> {
+    let (metadata, fields) = (described.metadata(), described.schema().fields());
+    let file = metadata.file_metadata();
+    let schema = file.schema_descr();
+    let stored = schema.root_schema().get_fields().iter().zip(fields).map(|(stored, field)| {
+        match stored.is_primitive() && is_text(field.data_type()) {
+            false => Ok(Arc::clone(stored)),
+            true => Type::primitive_type_builder(stored.name(), stored.get_physical_type())
+                .with_repetition(stored.get_basic_info().repetition())
+                .build()
+                .map(Arc::new),
+        }
+    });
+    let stored = stored.collect::<Result<_, _>>().map_err(failed)?;
+    let root = Type::group_type_builder(schema.name()).with_fields(stored).build().map_err(failed)?;
+    let file = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_owned),
+        file.key_value_metadata().cloned(),
+        Arc::new(SchemaDescriptor::new(Arc::new(root))),
+        file.column_orders().cloned(),
+    );
+    let metadata = Arc::new(ParquetMetaData::new(file, metadata.row_groups().to_vec()));
+    let field = |field: &Arc<Field>| match is_text(field.data_type()) {
+        true => Arc::new(field.as_ref().clone().with_data_type(DataType::Binary)),
+        false => Arc::clone(field),
+    };
+    let options = ArrowReaderOptions::new()
+        .with_schema(Arc::new(Schema::new(fields.iter().map(field).collect::<Vec<_>>())));
+    ArrowReaderMetadata::try_new(metadata, options).map_err(failed)
 }
 
 /// Divides the rows of row groups that have so many: every row is in one piece. A group is divided between two batches, so that no batch is smaller for it but the last.
@@ -139,7 +219,6 @@ fn keep_freed_memory() {
 
 /// How a stored column is to be read: strings as they are declared, all else as it is.
 fn hint(stored: &Arc<Field>, declared: &Schema) -> Arc<Field> {
-    let is_text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     match declared.field_with_name(stored.name()) {
         Ok(field) if is_text(stored.data_type()) => {
             Arc::new(stored.as_ref().clone().with_data_type(field.data_type().clone()))
@@ -155,15 +234,7 @@ impl PartitionStream for ParquetPart {
 
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
         let part = self.clone();
-        let batches = (0..self.pieces.len()).flat_map(move |piece| {
-            let (reader, error) = match part.read(&part.pieces[piece]) {
-                Ok(reader) => (Some(reader), None),
-                Err(error) => (None, Some(Err(error))),
-            };
-            let schema = part.schema.clone();
-            let batches = reader.into_iter().flatten().map(move |batch| as_declared(&batch?, &schema));
-            batches.chain(error)
-        });
+        let batches = (0..self.pieces.len()).flat_map(move |piece| part.batches(&part.pieces[piece]));
         Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream::iter(batches)))
     }
 }
@@ -178,7 +249,16 @@ fn as_declared(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
             return Ok(Arc::clone(stored));
         }
         let options = CastOptions { safe: true, ..CastOptions::default() };
-        Ok(cast_with_options(stored, field.data_type(), &options)?)
+        let texts: ArrayRef = match stored.data_type() {
+            DataType::Binary => {
+                let text = |bytes: Option<&[u8]>| {
+                    bytes.and_then(|bytes| str::from_utf8(bytes).ok()).map(str::to_owned)
+                };
+                Arc::new(StringArray::from_iter(stored.as_binary::<i32>().iter().map(text)))
+            }
+            _ => Arc::clone(stored),
+        };
+        Ok(cast_with_options(&texts, field.data_type(), &options)?)
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

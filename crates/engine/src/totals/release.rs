@@ -125,15 +125,15 @@ impl Tallied<'_> {
             Subject::Units => 1,
             Subject::Measure(index) => self.quote.bounded.spec.measures[index].cells(),
         };
-        let number = |group: usize, at: usize| match subject {
-            Subject::Units => i128::from(self.tally.units[group]),
-            Subject::Measure(index) => self.tally.measures[index][group * width + at],
+        let numbers = |group: usize| match subject {
+            Subject::Units => vec![i128::from(self.tally.units[group])].into(),
+            Subject::Measure(index) => self.tally.measures[index].of(group),
         };
         let mut cells = vec![vec![0; finest.cells]; width];
         for (group, cell) in finest.cell_of.iter().enumerate() {
             let Some(cell) = *cell else { continue };
-            for (at, cells) in cells.iter_mut().enumerate() {
-                cells[cell as usize] += number(group, at);
+            for (cells, number) in cells.iter_mut().zip(numbers(group).iter()) {
+                cells[cell as usize] += number;
             }
         }
         cells

@@ -55,24 +55,62 @@ fn counted(folder: &Path, file: &str, unit: &str, sql: &str) -> Vec<String> {
     let ask = Ask { sql: sql.to_owned(), epsilon: Some("1".to_owned()), ..Ask::default() };
     let quote = Quote::make(&project, &ask).unwrap();
     let tally = Embedded::new(folder).unwrap().tally(&quote.bounded, [7, 11]).unwrap();
-    let cells =
-        tally.measures.iter().map(|measure| measure.len() / tally.units.len().max(1)).collect::<Vec<_>>();
     let group = |group: usize| {
         let keys = tally.keys.iter().map(|key| {
             datafusion::arrow::util::display::array_value_to_string(key, group).unwrap()
                 + if key.is_null(group) { "∅" } else { "" }
         });
-        let numbers = tally
-            .measures
-            .iter()
-            .zip(&cells)
-            .map(|(measure, &cells)| format!("{:?}", &measure[group * cells..(group + 1) * cells]));
+        let numbers = tally.measures.iter().map(|numbers| format!("{:?}", numbers.of(group)));
         let words: Vec<_> = keys.chain([tally.units[group].to_string()]).chain(numbers).collect();
         words.join(" | ")
     };
     let mut lines: Vec<_> = (0..tally.units.len()).map(group).collect();
     lines.sort();
     lines
+}
+
+/// One string of somebody whose bytes are no text, in a column that says it holds texts.
+#[test]
+fn a_string_that_is_no_text_is_null() {
+    const MARK: &str = "no text is here";
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let rows = 40_000;
+    let texts = |odd: Option<&str>| -> ArrayRef {
+        let text = |row: i64| if row == 30_000 { odd.map(str::to_owned) } else { key(row) };
+        Arc::new((0..rows).map(text).collect::<StringArray>())
+    };
+    let id: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row % 700)));
+    for with_dictionaries in [true, false] {
+        for (file, odd) in [("odd.parquet", Some(MARK)), ("null.parquet", None)] {
+            let batch = RecordBatch::try_from_iter_with_nullable([
+                ("id", Arc::clone(&id), true),
+                ("k", texts(odd), true),
+                ("x", Arc::clone(&id), true),
+                ("r", Arc::new(Float64Array::from_iter_values((0..rows).map(|row| row as f64))), true),
+            ]);
+            let batch = batch.unwrap();
+            let properties = WriterProperties::builder().set_dictionary_enabled(with_dictionaries).build();
+            let writer = File::create(folder.join(file)).unwrap();
+            let mut writer = ArrowWriter::try_new(writer, batch.schema(), Some(properties)).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+        }
+        let mut bytes = std::fs::read(folder.join("odd.parquet")).unwrap();
+        let at = bytes.windows(MARK.len()).position(|window| window == MARK.as_bytes()).unwrap();
+        bytes[at + 3] = 0xff;
+        std::fs::write(folder.join("odd.parquet"), bytes).unwrap();
+        for unit in ["id", "row"] {
+            for sql in [
+                "SELECT k, COUNT(*), SUM(x) FROM t GROUP BY k",
+                "SELECT COUNT(DISTINCT k), MEDIAN(r) FROM t WHERE k IS NULL OR k LIKE '%n%'",
+                "SELECT UPPER(k) AS u, COUNT(k) FROM t GROUP BY 1",
+            ] {
+                let expected = counted(folder, "null.parquet", unit, sql);
+                assert_eq!(counted(folder, "odd.parquet", unit, sql), expected, "{sql}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -308,7 +308,7 @@ fn rows_are_those_that_sql_means() {
         let meant = plainly(&rows, batches());
         // What a window says of rows that its order does not tell apart is left to chance in plain SQL.
         let compare = if rows.contains("OVER") { 1 } else { 3 };
-        let counted: Vec<_> = counted.measures.iter().map(|numbers| numbers[0]).collect();
+        let counted: Vec<_> = counted.measures.iter().map(|numbers| numbers.of(0)[0]).collect();
         assert_eq!(counted[..compare], meant[..compare], "case {case}: {rows}\n{data:?}");
         compared += 1;
     }

@@ -17,8 +17,7 @@ fn level(tally: &Tally, label: &Label<'_>) -> Vec<BTreeMap<(Vec<String>, usize),
     for group in 0..tally.units.len() {
         let key = key(tally, group);
         for (sums, numbers) in sums.iter_mut().zip(&tally.measures) {
-            let width = numbers.len() / tally.units.len();
-            for (at, number) in numbers[group * width..(group + 1) * width].iter().enumerate() {
+            for (at, number) in numbers.of(group).iter().enumerate() {
                 *sums.entry((label(&key), at)).or_insert(0) += number;
             }
         }

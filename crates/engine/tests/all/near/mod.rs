@@ -31,10 +31,7 @@ pub(crate) fn groups(tally: &Tally) -> Groups {
     let mut groups = Groups::new();
     for group in 0..tally.units.len() {
         let key = key(tally, group);
-        let cells = tally.measures.iter().map(|numbers| {
-            let width = numbers.len() / tally.units.len();
-            numbers[group * width..(group + 1) * width].to_vec()
-        });
+        let cells = tally.measures.iter().map(|numbers| numbers.of(group).into_owned());
         groups.insert(format!("{key:?}"), (tally.units[group], cells.collect()));
     }
     groups
