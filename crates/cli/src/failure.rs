@@ -123,7 +123,7 @@ fn shortened(text: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// Whether a letter moves the cursor, or turns what is around it.
-fn moves(letter: char) -> bool {
+pub(crate) fn moves(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }

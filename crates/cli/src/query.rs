@@ -222,14 +222,25 @@ fn shared(asked: &Asked, requester: Option<&str>, id: Option<String>) -> Result<
     Ok(Ask { sql: String::new(), epsilon, error, delta, noise, requester, id })
 }
 
+/// The most bytes of a file with questions.
+const LONGEST: u64 = 1 << 20;
+
 fn read(path: &Path) -> Result<String, Failure> {
     let wrong = |error: std::io::Error| {
-        Failure::new("cli.read", format!("`{}` cannot be read: {error}", path.display()))
+        Failure::new("cli.read", format!("`{}` cannot be read: {error}", path.display())).uncharged()
     };
-    if path.as_os_str() != "-" {
-        return std::fs::read_to_string(path).map_err(wrong);
-    }
     let mut text = String::new();
-    std::io::stdin().take(1 << 20).read_to_string(&mut text).map_err(wrong)?;
+    match path.as_os_str() == "-" {
+        true => std::io::stdin().take(LONGEST + 1).read_to_string(&mut text),
+        false => std::fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text)),
+    }
+    .map_err(wrong)?;
+    if text.len() as u64 > LONGEST {
+        let message = format!(
+            "`{}` has more than {LONGEST} bytes, and a file of questions has no more",
+            path.display()
+        );
+        return Err(Failure::new("cli.read", message).uncharged());
+    }
     Ok(text)
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::failure::moves;
+
 /// To which side a column is pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -62,7 +64,7 @@ impl<'a> Table<'a> {
 
 /// One line of at most so many letters: what would move the cursor is a space.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let clean = |letter: char| if moves(letter) { ' ' } else { letter };
     match text.chars().count() > most {
         true => text.chars().take(most.saturating_sub(1)).map(clean).chain(['…']).collect(),
         false => text.chars().map(clean).collect(),
@@ -95,6 +97,7 @@ mod tests {
     #[test]
     fn texts_of_others_stay_on_their_line() {
         assert_eq!(one_line("a\u{1b}[2Jb\nc", 20), "a [2Jb c");
+        assert_eq!(one_line("a\u{202e}b", 20), "a b");
         assert_eq!(one_line("abcdef", 4), "abc…");
     }
 }

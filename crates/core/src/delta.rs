@@ -17,7 +17,7 @@ const RANGE: Range = Range {
     allowed: "a number above 0 and below 1",
     max: 1.0 - f64::EPSILON / 2.0,
     too_large: ", which is not below 1",
-    zero: "; pure privacy, where ε alone holds, takes no δ (Delta::ZERO in code)",
+    zero: "; pure privacy, where ε alone holds, takes no δ: leave it out",
     codes: codes!("delta"),
 };
 
@@ -122,7 +122,7 @@ mod tests {
         assert_refused(new(f64::NAN), "not-finite", "NaN was given");
         assert_refused(new(f64::INFINITY), "not-finite", "infinity was given");
         assert_refused(new(-1e-6), "negative", "-0.000001 was given, which is below 0");
-        let zero = "0 was given; pure privacy, where ε alone holds, takes no δ (Delta::ZERO in code)";
+        let zero = "0 was given; pure privacy, where ε alone holds, takes no δ: leave it out";
         assert_refused(new(0.0), "zero", zero);
         let tiny = "1e-310 was given, which is too close to 0 to keep its digits";
         assert_refused(new(1e-310), "subnormal", tiny);

@@ -18,7 +18,7 @@ const RANGE: Range = Range {
     allowed: "a finite number above 0 and at most 1000000",
     max: 1e6,
     too_large: ", which is above 1000000",
-    zero: "; perfect privacy is Rho::ZERO in code",
+    zero: "; only perfect privacy has rho 0",
     codes: codes!("rho"),
 };
 
@@ -68,8 +68,8 @@ mod tests {
         assert_eq!(error.code(), "core.rho.zero");
         assert_eq!(
             error.to_string(),
-            "rho must be a finite number above 0 and at most 1000000, but 0 was given; perfect \
-             privacy is Rho::ZERO in code"
+            "rho must be a finite number above 0 and at most 1000000, but 0 was given; only perfect \
+             privacy has rho 0"
         );
         assert_eq!("2e6".parse::<Rho>().unwrap_err().code(), "core.rho.too-large");
     }

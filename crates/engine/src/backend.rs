@@ -36,7 +36,7 @@ pub trait Backend {
     /// Whether a table can be read, before anything is charged; looks at names and types of files, not at rows.
     fn check(&self, table: &Table) -> Result<(), crate::EngineError>;
 
-    /// Whether a plan can be run, before anything is charged: what fails whatever the rows are fails here. Reads no row.
+    /// Whether a plan can be run, before anything is charged: what fails whatever the rows are fails here, and what would [multiply](demur_plan::Partners) a row too often. Reads public rows alone.
     fn can_run(&self, plan: &Bounded) -> Result<(), crate::EngineError>;
 
     /// Reads the rows. The secret decides which groups of a unit count.

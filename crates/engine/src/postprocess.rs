@@ -190,10 +190,11 @@ fn json(array: &ArrayRef) -> Result<Vec<Value>> {
                 Number::from_f64(number).map_or(Value::Null, Value::Number)
             }
             DataType::List(_) => Value::Array(json(&array.as_list::<i32>().value(row))?),
-            other => {
-                let text = formatter.value(row).try_to_string()?;
-                number(&text, other).map_or(Value::String(text), Value::Number)
-            }
+            // A date beyond all calendars has no text.
+            other => match formatter.value(row).try_to_string() {
+                Ok(text) => number(&text, other).map_or(Value::String(text), Value::Number),
+                Err(_) => Value::Null,
+            },
         })
     };
     (0..array.len()).map(value).collect()

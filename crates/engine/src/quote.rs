@@ -18,6 +18,11 @@ use crate::question::{Question, Term};
 use crate::table::Heading;
 use crate::totals;
 
+/// So many numbers are held for all public groups together; with what is made of them they take up to a gigabyte.
+const ROOM: usize = 1 << 25;
+/// What an answer takes, with its interval and as a text, as so many numbers.
+const ANSWER: usize = 32;
+
 /// What is asked, as it was typed.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
@@ -204,6 +209,7 @@ impl Quote {
             ratios: Vec::new(),
         };
         quote.afterwards()?;
+        quote.has_room()?;
         quote.laws = quote.all_laws()?;
         let ratio = |statistic: &Statistic, set: usize, width: usize| {
             let inputs = quote.inputs(&statistic.recipe, set);
@@ -235,6 +241,23 @@ impl Quote {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses what would take a gigabyte to answer. How many groups there will be of private keys is nobody's to know.
+    fn has_room(&self) -> Result<(), EngineError> {
+        let PlannedKeys::Public(keys) = &self.bounded.keys else { return Ok(()) };
+        let groupings = self.bounded.totals.as_ref().map_or(1, |totals| totals.sets.len());
+        let nodes: usize = self.trees.iter().flatten().map(Tree::nodes).sum();
+        let each = nodes.saturating_add(self.bounded.statistics.len() * ANSWER);
+        if keys.len().saturating_mul(groupings).saturating_mul(each) <= ROOM {
+            return Ok(());
+        }
+        let text = format!(
+            "{} groups with so many answers each, quantiles and histograms above all, would take too much memory",
+            keys.len()
+        );
+        Err(EngineError::refused("engine.size", text)
+            .hint("group by fewer columns, or ask for fewer answers at once"))
     }
 
     /// Σ ln of the errors of all that is published, by which noise is compared.

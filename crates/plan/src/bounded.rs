@@ -27,6 +27,7 @@ use crate::PlanError;
 use crate::after::After;
 use crate::catalog::{NoisePreference, SecondUnit, Table};
 use crate::grouping::Groupings;
+use crate::partners::Partners;
 use crate::sql::Options;
 
 /// A question with bounds.
@@ -46,6 +47,8 @@ pub struct Bounded {
     pub noise: NoisePreference,
     /// How rows come about: the unit, the keys, the inputs.
     pub rows: LogicalPlan,
+    /// With how many public rows one row is paired, join by join.
+    pub partners: Vec<Partners>,
     /// What is counted.
     pub spec: Spec,
     /// Which groups are shown.

@@ -12,7 +12,8 @@
 mod moments;
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, ScalarValue};
 use datafusion::functions::math::expr_fn::isnan;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, cast, lit, not, when};
@@ -306,7 +307,7 @@ impl<'a> Measures<'a> {
             (Some((low, high)), Some((least, most))) => (low.max(least), high.min(most)),
             (Some(asked), None) => asked,
             (None, Some(known)) => known,
-            (None, None) => return Err(unbounded(call, argument)),
+            (None, None) => return Err(unbounded(call, argument, self.relation)),
         };
         if low > high {
             return Err(PlanError::refused(
@@ -402,10 +403,29 @@ fn without_alias(expr: &Expr) -> &Expr {
 
 /// The aggregate as people write it, without our mark.
 fn shown(expr: &Expr) -> String {
-    let text = expr.human_display().to_string();
-    match text.find(", demur:").or_else(|| text.find("demur:")) {
+    let as_written = |expr: Expr| {
+        Ok(match expr {
+            Expr::Literal(value, _) => {
+                Transformed::yes(Expr::Column(Column::new_unqualified(written(&value))))
+            }
+            other => Transformed::no(other),
+        })
+    };
+    let text = match expr.clone().transform(as_written) {
+        Ok(written) => written.data.human_display().to_string(),
+        Err(_) => expr.human_display().to_string(),
+    };
+    match text.find(", 'demur:").or_else(|| text.find("'demur:")) {
         Some(at) => format!("{})", &text[..at]),
         None => text,
+    }
+}
+
+/// A value as it stands in a query.
+fn written(value: &ScalarValue) -> String {
+    match value.try_as_str() {
+        Some(Some(text)) => format!("'{text}'"),
+        _ => value.to_string(),
     }
 }
 
@@ -503,15 +523,17 @@ fn position<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
     })
 }
 
-fn unbounded(call: &Call, argument: &Expr) -> PlanError {
+fn unbounded(call: &Call, argument: &Expr, relation: &Relation) -> PlanError {
     let text = format!("{}: how far one value can reach is not known, so no noise would hide it", call.name);
-    let mut columns: Vec<_> =
-        argument.column_refs().into_iter().map(|column| format!("`{}`", column.name)).collect();
+    let has_none = |column: &&Column| relation.facts(column).range.is_none();
+    let columns = argument.column_refs().into_iter().filter(has_none);
+    let mut columns: Vec<_> = columns.map(|column| format!("`{}`", column.name)).collect();
     columns.sort_unstable();
-    PlanError::refused("plan.unbounded", text).hint(format!(
-        "write low and high for {} in demur.toml, or give contribution_bounds_per_row => (low, high) as a last argument",
-        if columns.is_empty() { "the column".to_owned() } else { columns.join(" and ") }
-    ))
+    const GIVE: &str = "give contribution_bounds_per_row => (low, high) as a last argument";
+    PlanError::refused("plan.unbounded", text).hint(match columns.is_empty() {
+        true => GIVE.to_owned(),
+        false => format!("write low and high for {} in demur.toml, or {GIVE}", columns.join(" and ")),
+    })
 }
 
 fn no_number(call: &Call, data_type: &DataType) -> PlanError {

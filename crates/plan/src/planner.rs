@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, ScalarValue};
@@ -55,7 +56,9 @@ fn planned(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
     let logical = in_joins(logical).map_err(error_of)?;
     unfolded::check(&logical)?;
     let aggregate = aggregate_of(&logical)?;
-    let relation = Lift::new(&names).private(&aggregate.input)?;
+    let mut lift = Lift::new(&names);
+    let relation = lift.private(&aggregate.input)?;
+    let partners = lift.partners;
     let rules = Rules::of(relation.private_tables())?;
     check_unit(&relation, &written.options)?;
     let (group_by, sets) = grouping::read(&aggregate.group_expr)?;
@@ -91,6 +94,7 @@ fn planned(catalog: &Catalog, text: &str) -> Result<Bounded, PlanError> {
         noise,
         options: written.options,
         rows,
+        partners,
         spec,
         keys: shown,
         statistics,
@@ -155,7 +159,7 @@ pub(crate) fn error_of(error: DataFusionError) -> PlanError {
 }
 
 /// Whatever has one of these speaks of the planner, not of the question: its name, and values as programs write them.
-const OWN: [&str; 14] = [
+const OWN: [&str; 15] = [
     "DataFusion",
     "ExprPlanner",
     "UserDefined",
@@ -170,6 +174,7 @@ const OWN: [&str; 14] = [
     "Interval(",
     "NULLS LAST",
     "has no type information",
+    "not supported yet",
 ];
 
 /// How it begins to speak of types.
@@ -427,5 +432,16 @@ fn rows(relation: &Relation, keys: &[Expr], inputs: &[Expr], shown: &Keys) -> Re
     let (before, after) = if second.is_some() { (None, unit) } else { (unit, None) };
     let keys = before.into_iter().chain(named("key", keys)).chain(after).chain(second);
     let columns = keys.chain(named("input", inputs));
-    builder.project(columns.collect::<Vec<_>>()).and_then(|builder| builder.build()).map_err(error_of)
+    let rows = builder.project(columns.collect::<Vec<_>>()).and_then(|builder| builder.build());
+    let rows = rows.map_err(error_of)?;
+    let is_strange = |kind: &DataType| kind.is_nested() || matches!(kind, DataType::Interval(_));
+    match rows.schema().fields().iter().find(|field| is_strange(field.data_type())) {
+        None => Ok(rows),
+        Some(field) => {
+            let text =
+                format!("what is counted or grouped by here is {}", names::in_words(field.data_type()));
+            Err(PlanError::refused("plan.type", text)
+                .hint("numbers, strings, dates, timestamps and conditions can be counted and grouped by"))
+        }
+    }
 }

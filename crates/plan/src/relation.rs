@@ -33,6 +33,7 @@ use crate::catalog::{PrivacyUnit, Table};
 use crate::error_of;
 use crate::facts::{self, Facts};
 use crate::names::{Declared, Names};
+use crate::partners::Partners;
 use crate::total;
 pub(crate) use owner::{Owner, Reference};
 pub(crate) use window::FUNCTIONS as WINDOW_FUNCTIONS;
@@ -84,11 +85,13 @@ pub(crate) struct Lift<'a> {
     made: usize,
     /// How often rows of a unit are paired with rows of the same unit.
     paired: usize,
+    /// With how many public rows one is paired, join by join.
+    pub(crate) partners: Vec<Partners>,
 }
 
 impl<'a> Lift<'a> {
     pub(crate) fn new(names: &'a Names) -> Self {
-        Self { names, made: 0, paired: 0 }
+        Self { names, made: 0, paired: 0, partners: Vec::new() }
     }
 
     /// The private part of a plan, with whose its rows are settled.

@@ -239,6 +239,33 @@ fn public_values_differ_and_are_values() {
     assert!(floats("[1.5, nan]").is_err() && floats("[inf]").is_err() && floats("[2, 2.0]").is_err());
 }
 
+/// A line that was forgotten takes all protection away.
+#[test]
+fn what_is_private_is_not_public_too() {
+    let public = |old: &str, new: &str| {
+        Catalog::read(&CATALOG.replace(old, new)).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let both = public("public = true", "public = true\nunit = \"name\"");
+    assert!(both.contains("leave out one of the two"), "{both}");
+    let shared = public("files = \"regions.csv\"", "files = [\"regions.csv\", \"readings.csv\"]");
+    assert!(shared.contains("has a file of the private table `readings`"), "{shared}");
+}
+
+/// Nothing can hold them, so they would fail after the charge.
+#[test]
+fn values_that_cannot_be_counted_are_refused() {
+    for what in ["COUNT(CAST(city AS INTERVAL))", "COUNT(DISTINCT CAST(city AS INTERVAL))"] {
+        assert_eq!(code(&format!("SELECT {what} FROM visits")), "plan.type", "{what}");
+    }
+    assert_eq!(code("SELECT CAST(city AS INTERVAL) AS k, COUNT(*) FROM visits GROUP BY 1"), "plan.type");
+    for list in ["CAST(city AS INT[])", "CAST(city AS TEXT[])"] {
+        assert_ne!(code(&format!("SELECT COUNT({list}) FROM visits")), "answered", "{list}");
+    }
+    for kind in ["TIMESTAMP", "TIME", "DATE"] {
+        assert_eq!(code(&format!("SELECT COUNT(CAST(city AS {kind})) FROM visits")), "answered", "{kind}");
+    }
+}
+
 /// What would fail only where a row comes to it, or would take all memory there, is refused by its words.
 #[test]
 fn what_only_a_row_could_make_fail_is_refused_before() {

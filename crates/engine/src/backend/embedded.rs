@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::UNIX_EPOCH;
 
-use datafusion::arrow::array::{RecordBatch, new_null_array};
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::array::{Array, AsArray, RecordBatch, new_null_array};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScanBuilder};
-use datafusion::physical_plan::{ExecutionPlan, execute_stream_partitioned};
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream_partitioned};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use demur_plan::catalog::{Format, Table};
-use demur_plan::{Bounded, Declared, declared_schema};
+use demur_plan::{Bounded, Declared, Partners, declared_schema};
 use demur_tally::{Both, Limits, Tallier, Tally};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
@@ -137,6 +137,23 @@ impl Embedded {
         context.state().create_physical_plan(&logical).await
     }
 
+    /// What a side of a join that everybody knows comes to.
+    fn partners(&self, partners: &Partners) -> Result<(u64, u64), EngineError> {
+        let count = async {
+            let context = self.context();
+            let logical = self.over_files(partners.plan.clone())?;
+            let physical = context.state().create_physical_plan(&logical).await?;
+            collect(physical, context.task_ctx()).await
+        };
+        let batches = self.runtime.block_on(count).map_err(|_| always_fails())?;
+        let number = |column: usize| {
+            let found = batches.iter().find(|batch| batch.num_rows() == 1);
+            let found = found.and_then(|batch| batch.column(column).as_primitive_opt::<Int64Type>());
+            found.filter(|number| number.is_valid(0)).map_or(0, |number| number.value(0).unsigned_abs())
+        };
+        Ok((number(0), number(1)))
+    }
+
     async fn run(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally> {
         let context = self.context();
         let physical = self.physical(plan, &context).await?;
@@ -167,6 +184,12 @@ impl Embedded {
             None => tally.map_err(external),
         }
     }
+}
+
+fn always_fails() -> EngineError {
+    let text = "this question fails whatever the rows are, because of a value that is written in it, or of public rows that cannot be read";
+    EngineError::new("engine.question", text)
+        .hint("look at VALUES, whose values must be of one type in each column, at the third argument of LAG and LEAD, and at the files of public tables")
 }
 
 /// The columns of strings that are keys as they are and nothing else, where rows come straight from a table.
@@ -238,8 +261,10 @@ impl Backend for Embedded {
         }
     }
 
-    /// Runs it over tables with a row of NULLs each, if it has parts that may fail: what is written in the question as a table, and windows.
+    /// Counts public rows, and runs it over tables with a row of NULLs each, if it has parts that may fail: what is written in the question as a table, and windows.
     fn can_run(&self, plan: &Bounded) -> Result<(), EngineError> {
+        let found = plan.partners.iter().map(|partners| self.partners(partners));
+        Partners::check(found.collect::<Result<Vec<_>, _>>()?)?;
         let may_fail =
             |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Values(_) | LogicalPlan::Window(_)));
         if !plan.rows.exists(may_fail).unwrap_or(true) {
@@ -254,11 +279,7 @@ impl Backend for Embedded {
         let ran = tables
             .map_err(|_| Failed)
             .and_then(|tables| Self::in_memory(tables).map_err(|_| Failed)?.tally(plan, [0; 2]));
-        ran.map(|_| ()).map_err(|_| {
-            let text = "this question fails whatever the rows are, because of a value that is written in it";
-            EngineError::new("engine.question", text)
-                .hint("look at VALUES, whose values must be of one type in each column, and at the third argument of LAG and LEAD")
-        })
+        ran.map(|_| ()).map_err(|_| always_fails())
     }
 
     fn tally(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally, Failed> {

@@ -205,6 +205,69 @@ fn what_fails_whatever_the_rows_are_is_told_before_the_charge() {
     assert!(near(&folder.nearly_exact(&lag("0"))[0][0], 1.0));
 }
 
+/// One row of somebody that is paired with ten, and those with ten more, and so on.
+#[test]
+fn a_row_is_not_paired_with_more_public_rows_than_it_may() {
+    let folder = folder(SMALL, "id", "max_rows_per_group = 100000");
+    let catalog = std::fs::read_to_string(folder.path().join("demur.toml")).unwrap();
+    let public = "[tables.p]\nfiles = \"p.csv\"\npublic = true\n[tables.p.columns]\nx = { type = \"int64\" }\nk = { type = \"string\" }\n";
+    folder.declare(&format!("{catalog}{public}"));
+    let rows: String = (0..300).map(|x| format!("{x},{}\n", if x == 0 { "u" } else { "w" })).collect();
+    std::fs::write(folder.path().join("p.csv"), format!("x,k\n{rows}")).unwrap();
+    let ten = "(VALUES (1),(2),(3),(4),(5),(6),(7),(8),(9),(10)) AS v";
+    let tens = |times: usize| {
+        let joins: String = (0..times).map(|at| format!(" CROSS JOIN {ten}{at}(x{at})")).collect();
+        format!("SELECT COUNT(*) FROM (SELECT * FROM t WHERE id = 4) AS s{joins}")
+    };
+    let times = |joins: &[&str]| format!("SELECT COUNT(*) FROM t {}", joins.join(" "));
+    assert!(near(&folder.nearly_exact(&tens(3))[0][0], 1000.0));
+    let releases = folder.releases();
+    for sql in [
+        tens(5),
+        tens(9),
+        times(&["CROSS JOIN p", "CROSS JOIN p AS q"]),
+        times(&["LEFT JOIN p ON t.k = p.k OR t.k = p.k", "JOIN p AS q ON t.x < q.x"]),
+        // 299 of them agree on `w`, whether anybody has it or not.
+        times(&["JOIN p ON t.k = p.k", "JOIN p AS q ON t.k = q.k"]),
+    ] {
+        assert_eq!(folder.answer(&sql, "1").unwrap_err().code(), "plan.partners", "{sql}");
+    }
+    assert_eq!(folder.releases(), releases);
+    // Each number stands there once, so these joins may be many.
+    let one_each: Vec<String> = (0..5).map(|at| format!("JOIN p AS p{at} ON t.x = p{at}.x")).collect();
+    let one_each: Vec<&str> = one_each.iter().map(String::as_str).collect();
+    assert!(near(&folder.nearly_exact(&times(&one_each))[0][0], 3.0));
+}
+
+/// Years after 262142 have no text: the answer stands, and its key is NULL.
+#[test]
+fn a_date_beyond_all_calendars_is_shown_as_null() {
+    let folder = folder(SMALL, "row", "");
+    let key = "SELECT CAST(CAST(x * 0 + 2147483647 AS INT) AS DATE) AS k, COUNT(*) AS n FROM t GROUP BY 1";
+    let rows = folder.nearly_exact(key);
+    assert!(rows.len() == 1 && rows[0][0].is_null() && near(&rows[0][1], 5.0), "{rows:?}");
+    let answer = "SELECT CAST(CAST(COUNT(*) * 0 + 2147483647 AS INT) AS DATE) AS d, COUNT(*) AS n FROM t";
+    let rows = folder.nearly_exact(answer);
+    assert!(rows[0][0].is_null() && near(&rows[0][1], 5.0), "{rows:?}");
+}
+
+#[test]
+fn more_answers_than_there_is_memory_for_are_refused() {
+    let folder = folder(SMALL, "row", "");
+    let keys = |many: usize| {
+        let all: Vec<_> = (0..many).map(|at| format!("CASE WHEN x > {at} THEN 1 ELSE 0 END")).collect();
+        all.join(", ")
+    };
+    let ask = |what: &str, many: usize| {
+        Quote::make(&folder.project(), &ask(&format!("SELECT {what} FROM t GROUP BY {}", keys(many)), "1"))
+            .map(|_| "answered")
+            .unwrap_or_else(|error| error.code())
+    };
+    assert_eq!((ask("COUNT(*)", 17), ask("MEDIAN(x)", 14)), ("answered", "answered"));
+    assert_eq!((ask("MEDIAN(r)", 12), ask("MEDIAN(r)", 13)), ("answered", "engine.size"));
+    assert_eq!((ask("HISTOGRAM(r, 1000)", 15), ask("COUNT(*)", 18)), ("engine.size", "plan.keys"));
+}
+
 #[test]
 fn a_refusal_charges_nothing() {
     let folder = folder(SMALL, "row", "");

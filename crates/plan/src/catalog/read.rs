@@ -107,8 +107,8 @@ fn add_remove() -> Adjacency {
 
 /// How programs and people name numbers.
 const NUMBERS: [(&str, &str); 3] = [
-    ("expected u32", "expected a whole number"),
-    ("expected u64", "expected a whole number"),
+    ("expected u32", "expected a whole number from 0 on"),
+    ("expected u64", "expected a whole number from 0 on"),
     ("expected f64", "expected a number"),
 ];
 
@@ -122,8 +122,25 @@ pub(super) fn catalog(text: &str) -> Result<Catalog, PlanError> {
     for (name, table) in written.tables {
         tables.insert(name.clone(), self::table(name, table)?);
     }
+    one_or_the_other(&tables)?;
     people::settle(&mut tables)?;
     Ok(Catalog { budget, tables })
+}
+
+/// What is private is not public under another name.
+fn one_or_the_other(tables: &BTreeMap<String, Table>) -> Result<(), PlanError> {
+    for public in tables.values().filter(|table| table.public) {
+        let shares =
+            |table: &&Table| !table.public && table.files.iter().any(|file| public.files.contains(file));
+        if let Some(private) = tables.values().find(shares) {
+            let text = format!(
+                "{FILE}, table `{}`: it is public, and has a file of the private table `{}`",
+                public.name, private.name
+            );
+            return Err(PlanError::mistake("catalog.table", text));
+        }
+    }
+    Ok(())
 }
 
 /// The part of the budget's δ that a question has which names none, where the owner says nothing.
@@ -160,6 +177,10 @@ fn table(name: String, written: WrittenTable) -> Result<Table, PlanError> {
     for (column, text) in written.columns {
         let checked = self::column(text).map_err(|text| wrong(format!("column `{column}`: {text}")))?;
         columns.insert(column, checked);
+    }
+    if written.public && (written.unit.is_some() || written.second_unit.is_some()) {
+        let text = "it is public, so it is about nobody, and it has a unit; leave out one of the two";
+        return Err(wrong(text.to_owned()));
     }
     let unit = match written.unit {
         Some(WrittenUnit::Named(name)) if name == "row" => PrivacyUnit::Row,

@@ -10,7 +10,7 @@
 //! for all.
 //!
 //! **How often.** Rows of a unit that are paired with its own again and again take all time and memory, and whether they do tells that somebody has so many. So only [a few](PAIRED) joins may
-//! multiply the rows of a unit; those by a key of a table, and those with one row on a side, do not.
+//! multiply the rows of a unit; those by a key of a table, and those with one row on a side, do not. How many public rows one is paired with is [counted](crate::Partners) before the charge.
 //!
 //! **Cast units.** Units are compared as columns, or after a cast that keeps different ones different; else 257 of one table
 //! could meet 1 of the other.
@@ -29,6 +29,7 @@ use crate::PlanError;
 use crate::allow;
 use crate::error_of;
 use crate::facts::{self, Facts};
+use crate::partners::Partners;
 use crate::total;
 
 type Pairs = Vec<(Expr, Expr)>;
@@ -86,7 +87,23 @@ impl Lift<'_> {
         if right.owner == Owner::Row && matches!(kind, Inner | Right) {
             left = self.one_each(left, on.iter().map(|(left, _)| left.clone()).collect())?;
         }
+        if matches!(kind, Inner | Left | Right) {
+            let (ours, theirs): (Vec<_>, Vec<_>) = on.iter().cloned().unzip();
+            match (&left.owner, &right.owner) {
+                (Owner::Unit(_), Owner::Nobody) => self.meets(&right, &theirs)?,
+                (Owner::Nobody, Owner::Unit(_)) => self.meets(&left, &ours)?,
+                _ => {}
+            }
+        }
         Ok((left, right))
+    }
+
+    /// Counts a join that pairs each row of a unit with public rows.
+    fn meets(&mut self, public: &Relation, keys: &[Expr]) -> Result<(), PlanError> {
+        if public.rows_per_unit.is_none_or(|rows| rows > 1) {
+            self.partners.push(Partners::new(public.plan.clone(), keys)?);
+        }
+        Ok(())
     }
 
     /// One row for each combination of the keys.
