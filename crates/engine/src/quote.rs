@@ -18,10 +18,10 @@ use crate::question::{Question, Term};
 use crate::table::Heading;
 use crate::totals;
 
-/// So many numbers are held for all public groups together; with what is made of them they take up to a gigabyte.
-const ROOM: usize = 1 << 25;
-/// What an answer takes, with its interval and as a text, as so many numbers.
-const ANSWER: usize = 32;
+/// So many numbers are shown for all public groups together; as texts, and on their way to them, they take half a gigabyte.
+const ROOM: usize = 1 << 23;
+/// An answer with its interval and its place in a table takes as much as so many numbers of a list.
+const ANSWER: usize = 5;
 
 /// What is asked, as it was typed.
 #[derive(Clone, Debug, Default)]
@@ -243,17 +243,25 @@ impl Quote {
         }
     }
 
-    /// Refuses what would take a gigabyte to answer. How many groups there will be of private keys is nobody's to know.
+    /// Refuses what would take gigabytes to answer. How many groups there will be of private keys is nobody's to know.
     fn has_room(&self) -> Result<(), EngineError> {
         let PlannedKeys::Public(keys) = &self.bounded.keys else { return Ok(()) };
-        let groupings = self.bounded.totals.as_ref().map_or(1, |totals| totals.sets.len());
-        let nodes: usize = self.trees.iter().flatten().map(Tree::nodes).sum();
-        let each = nodes.saturating_add(self.bounded.statistics.len() * ANSWER);
+        let answers = self.bounded.statistics.iter().map(|statistic| match &statistic.recipe {
+            Recipe::Buckets { histogram, .. } => self.bounded.spec.measures[*histogram].cells(),
+            Recipe::Quantiles { at, .. } => at.len().max(ANSWER),
+            _ => ANSWER + self.bounded.after.widths,
+        });
+        // Totals hold all nodes at once.
+        let (groupings, nodes) = match &self.bounded.totals {
+            Some(totals) => (totals.sets.len(), self.trees.iter().flatten().map(Tree::nodes).sum()),
+            None => (1, 0),
+        };
+        let each = answers.sum::<usize>().saturating_add(nodes);
         if keys.len().saturating_mul(groupings).saturating_mul(each) <= ROOM {
             return Ok(());
         }
         let text = format!(
-            "{} groups with so many answers each, quantiles and histograms above all, would take too much memory",
+            "{} groups with so many answers each, histograms above all, would take too much memory",
             keys.len()
         );
         Err(EngineError::refused("engine.size", text)

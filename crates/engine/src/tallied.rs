@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::{
-    ArrayRef, Decimal128Array, Float64Array, Float64Builder, Int64Array, Int64Builder, ListBuilder,
+    Array, ArrayRef, Decimal128Array, Float64Array, Float64Builder, Int64Array, Int64Builder, ListBuilder,
     UInt32Array, new_empty_array,
 };
-use datafusion::arrow::compute::{cast, take};
+use datafusion::arrow::compute::{cast, concat, take};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use demur_core::PrivacyLoss;
@@ -44,10 +44,16 @@ impl Private for Tallied<'_> {
     }
 }
 
-/// The groups that are shown.
+/// So many nodes are held at once: 64 MB of them.
+const AT_ONCE: usize = 1 << 22;
+/// So many groups keep all cores busy.
+const FEWEST: usize = 64;
+
+/// An item and its noisy numbers.
+type Item = (usize, Vec<i128>);
+
+/// Groups that are shown.
 pub(crate) struct Shown {
-    /// Their keys, column by column.
-    pub(crate) keys: Vec<ArrayRef>,
     /// How many there are of each grouping; without totals there is one.
     pub(crate) groups: Vec<usize>,
     /// For each item its noisy numbers, group by group.
@@ -57,10 +63,10 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    pub(crate) fn new(keys: Vec<ArrayRef>, groups: Vec<usize>, noisy: Vec<Vec<i128>>) -> Self {
+    pub(crate) fn new(groups: Vec<usize>, noisy: Vec<Vec<i128>>) -> Self {
         let all = groups.iter().sum();
         let fits = noisy.iter().map(|_| (0..all).map(|_| OnceLock::new()).collect()).collect();
-        Self { keys, groups, noisy, fits }
+        Self { groups, noisy, fits }
     }
 }
 
@@ -71,16 +77,24 @@ impl Tallied<'_> {
         afterwards: &Postprocess<'_>,
         entropy: &mut Entropy,
     ) -> Result<Table, EngineError> {
-        let shown = match &self.quote.bounded.totals {
-            Some(totals) => self.add_up(totals, entropy)?,
+        let columns = match &self.quote.bounded.totals {
+            Some(totals) => {
+                let (keys, shown) = self.add_up(totals, entropy)?;
+                [keys, self.answers(&shown)?].concat()
+            }
             None => self.add_noise(entropy)?,
         };
-        let mut columns = shown.keys.clone();
+        afterwards.run(columns).map_err(|_| EngineError::after_the_charge())
+    }
+
+    /// The statistics of what is shown, and the ends of their intervals.
+    fn answers(&self, shown: &Shown) -> Result<Vec<ArrayRef>, EngineError> {
+        let mut columns = Vec::new();
         let mut all_ends = Vec::new();
         for width in 0..self.quote.bounded.after.widths {
             let mut ends = [Vec::new(), Vec::new()];
             for (index, statistic) in self.quote.bounded.statistics.iter().enumerate() {
-                let (values, low, high) = self.statistic(index, statistic, width, &shown)?;
+                let (values, low, high) = self.statistic(index, statistic, width, shown)?;
                 if width == 0 {
                     columns.push(values);
                 }
@@ -90,39 +104,57 @@ impl Tallied<'_> {
             all_ends.extend(ends.into_iter().flatten());
         }
         columns.append(&mut all_ends);
-        afterwards.run(columns).map_err(|_| EngineError::after_the_charge())
+        Ok(columns)
     }
 
-    /// Chooses keys, and adds noise to what is kept.
-    fn add_noise(&self, entropy: &mut Entropy) -> Result<Shown, EngineError> {
+    /// Chooses keys, adds noise to what is kept, and makes answers of it: some groups at once, since the nodes of a group take a thousand times the room of its answers.
+    fn add_noise(&self, entropy: &mut Entropy) -> Result<Vec<ArrayRef>, EngineError> {
+        let (groups, reused) = self.choose(entropy)?;
+        let nodes: usize = self.quote.trees.iter().flatten().map(Tree::nodes).sum();
+        let at_once = if nodes == 0 { groups.len() } else { (AT_ONCE / nodes).max(FEWEST) };
+        let mut parts = Vec::new();
+        let mut start = 0;
+        while start < groups.len() || parts.is_empty() {
+            let end = (start + at_once).min(groups.len());
+            let numbers = |index: usize| match &reused {
+                Some((reused, numbers)) if *reused == index => Ok(numbers[start..end].to_vec()),
+                _ => self.noisy(index, &groups[start..end], entropy),
+            };
+            let noisy = (0..self.quote.subjects.len()).map(numbers).collect::<Result<Vec<_>, _>>()?;
+            parts.push(self.answers(&Shown::new(vec![end - start], noisy))?);
+            start = end;
+        }
+        let whole = |column: usize| {
+            let parts: Vec<&dyn Array> = parts.iter().map(|part| part[column].as_ref()).collect();
+            concat(&parts).map_err(|_| EngineError::after_the_charge())
+        };
+        let answers = (0..parts[0].len()).map(whole).collect::<Result<Vec<_>, _>>()?;
+        Ok([self.keys(&groups)?, answers].concat())
+    }
+
+    /// Where the groups that are shown are in the tally, `None` for a public key without rows; and the noisy numbers that told which, if they are an answer too.
+    fn choose(&self, entropy: &mut Entropy) -> Result<(Vec<Option<usize>>, Option<Item>), EngineError> {
         let pricing = &self.quote.pricing;
-        let mut noisy = vec![Vec::new(); self.quote.subjects.len()];
-        // Where each group is in the tally; `None` for a public key without rows.
-        let groups: Vec<Option<usize>> = match &self.quote.bounded.keys {
-            Keys::None => vec![(!self.tally.units.is_empty()).then_some(0)],
-            Keys::Public(keys) => self.places(keys)?,
+        Ok(match &self.quote.bounded.keys {
+            Keys::None => (vec![(!self.tally.units.is_empty()).then_some(0)], None),
+            Keys::Public(keys) => (self.places(keys)?, None),
             Keys::Private => {
                 let rule = pricing.rule().ok_or_else(EngineError::after_the_charge)?;
-                let kept = match rule.reuse() {
-                    None => rule.keep(&self.tally.units, entropy),
+                let (kept, reused) = match rule.reuse() {
+                    None => (rule.keep(&self.tally.units, entropy), None),
                     Some(index) => {
                         let all: Vec<_> = (0..self.tally.units.len()).map(Some).collect();
-                        noisy[index] = self.noisy(index, &all, entropy)?;
-                        rule.keep_noisy(&self.tally.units, &noisy[index])
+                        let mut numbers = self.noisy(index, &all, entropy)?;
+                        let kept = rule.keep_noisy(&self.tally.units, &numbers);
+                        let mut keep = kept.iter();
+                        numbers.retain(|_| keep.next().copied().unwrap_or(false));
+                        (kept, Some((index, numbers)))
                     }
                 };
-                if let Some(index) = rule.reuse() {
-                    let mut keep = kept.iter();
-                    noisy[index].retain(|_| keep.next().copied().unwrap_or(false));
-                }
-                kept.iter().enumerate().filter(|(_, kept)| **kept).map(|(group, _)| Some(group)).collect()
+                let kept = kept.iter().enumerate().filter(|(_, kept)| **kept);
+                (kept.map(|(group, _)| Some(group)).collect(), reused)
             }
-        };
-        let reused = pricing.rule().and_then(|rule| rule.reuse());
-        for (index, numbers) in noisy.iter_mut().enumerate().filter(|(index, _)| Some(*index) != reused) {
-            *numbers = self.noisy(index, &groups, entropy)?;
-        }
-        Ok(Shown::new(self.keys(&groups)?, vec![groups.len()], noisy))
+        })
     }
 
     /// The noisy numbers of a subject for these groups.

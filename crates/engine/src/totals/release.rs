@@ -54,7 +54,11 @@ impl Finest {
 
 impl Tallied<'_> {
     /// Chooses keys, adds noise to levels, and makes them fit together.
-    pub(crate) fn add_up(&self, totals: &Groupings, entropy: &mut Entropy) -> Result<Shown, EngineError> {
+    pub(crate) fn add_up(
+        &self,
+        totals: &Groupings,
+        entropy: &mut Entropy,
+    ) -> Result<(Vec<ArrayRef>, Shown), EngineError> {
         let finest = match &self.quote.bounded.keys {
             Keys::Public(keys) => self.all_cells(totals, keys)?,
             _ => self.chosen_cells(totals, entropy)?,
@@ -68,7 +72,7 @@ impl Tallied<'_> {
             }
         }
         let groups = shown.iter().map(|level| level.cells).collect();
-        Ok(Shown::new(self.total_keys(totals, &finest, &shown)?, groups, noisy))
+        Ok((self.total_keys(totals, &finest, &shown)?, Shown::new(groups, noisy)))
     }
 
     /// The numbers of a subject at all shown levels, one level after the other.
