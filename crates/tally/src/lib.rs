@@ -4,7 +4,7 @@
 //! use std::sync::Arc;
 //!
 //! use arrow::array::{Int64Array, RecordBatch, StringViewArray};
-//! use demur_tally::{Bounds, Limits, Measure, Spec, Step, Tallier};
+//! use demur_tally::{Bounds, Limits, Measure, Numbers, Spec, Step, Tallier};
 //!
 //! let batch = RecordBatch::try_from_iter([
 //!     ("user", Arc::new(Int64Array::from(vec![1, 1, 1, 2])) as _),
@@ -32,7 +32,7 @@
 //! feed.finish()?;
 //! let tally = tallier.finish()?;
 //! assert_eq!(tally.units, [1, 1]);
-//! assert_eq!(tally.measures, [[2, 1], [150, 5]]);
+//! assert_eq!(tally.measures, [vec![2, 1], vec![150, 5]].map(Numbers::One));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
