@@ -50,7 +50,7 @@ const AT_ONCE: usize = 1 << 22;
 const FEWEST: usize = 64;
 
 /// An item and its noisy numbers.
-type Item = (usize, Vec<i128>);
+type Reused = (usize, Vec<i128>);
 
 /// Groups that are shown.
 pub(crate) struct Shown {
@@ -111,7 +111,7 @@ impl Tallied<'_> {
     fn add_noise(&self, entropy: &mut Entropy) -> Result<Vec<ArrayRef>, EngineError> {
         let (groups, reused) = self.choose(entropy)?;
         let nodes: usize = self.quote.trees.iter().flatten().map(Tree::nodes).sum();
-        let at_once = if nodes == 0 { groups.len() } else { (AT_ONCE / nodes).max(FEWEST) };
+        let at_once = AT_ONCE.checked_div(nodes).map_or(groups.len(), |groups| groups.max(FEWEST));
         let mut parts = Vec::new();
         let mut start = 0;
         while start < groups.len() || parts.is_empty() {
@@ -133,7 +133,7 @@ impl Tallied<'_> {
     }
 
     /// Where the groups that are shown are in the tally, `None` for a public key without rows; and the noisy numbers that told which, if they are an answer too.
-    fn choose(&self, entropy: &mut Entropy) -> Result<(Vec<Option<usize>>, Option<Item>), EngineError> {
+    fn choose(&self, entropy: &mut Entropy) -> Result<(Vec<Option<usize>>, Option<Reused>), EngineError> {
         let pricing = &self.quote.pricing;
         Ok(match &self.quote.bounded.keys {
             Keys::None => (vec![(!self.tally.units.is_empty()).then_some(0)], None),
