@@ -38,6 +38,9 @@ use crate::total;
 pub(crate) use owner::{Owner, Reference};
 pub(crate) use window::FUNCTIONS as WINDOW_FUNCTIONS;
 
+/// So often private tables may be read: each copy of a row that a union makes is paired with each of another.
+const READ: usize = 16;
+
 /// A part of the plan that reads rows.
 pub(crate) struct Relation {
     /// How the rows come about.
@@ -85,13 +88,15 @@ pub(crate) struct Lift<'a> {
     made: usize,
     /// How often rows of a unit are paired with rows of the same unit.
     paired: usize,
+    /// How many private tables were read.
+    read: usize,
     /// With how many public rows one is paired, join by join.
     pub(crate) partners: Vec<Partners>,
 }
 
 impl<'a> Lift<'a> {
     pub(crate) fn new(names: &'a Names) -> Self {
-        Self { names, made: 0, paired: 0, partners: Vec::new() }
+        Self { names, made: 0, paired: 0, read: 0, partners: Vec::new() }
     }
 
     /// The private part of a plan, with whose its rows are settled.
@@ -148,6 +153,12 @@ impl<'a> Lift<'a> {
             ));
         };
         let table = declared.table.clone();
+        self.read += usize::from(!table.public);
+        if self.read > READ {
+            let text = format!("this question reads private tables more than {READ} times");
+            return Err(PlanError::refused("plan.size", text)
+                .hint("a name of WITH counts as often as it is mentioned"));
+        }
         let qualified = |name: &str| Column::new(Some(scan.table_name.clone()), name);
         let owner = match &table.unit {
             _ if table.public => Owner::Nobody,

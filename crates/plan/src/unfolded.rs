@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use datafusion::common::Column;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DataFusionError};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use crate::PlanError;
@@ -57,17 +57,27 @@ fn sizes(plan: &LogicalPlan) -> Result<Sizes, PlanError> {
 
 /// The number of terms of an expression, each column as large as what it stands for.
 fn size(expr: &Expr, columns: &Sizes) -> Result<usize, PlanError> {
-    let mut size = 0usize;
-    let walked = expr.apply(|node| {
-        let own = match node {
-            Expr::Column(column) => columns.get(column).copied().unwrap_or(1),
-            _ => 1,
-        };
-        size = size.saturating_add(own);
+    if let Expr::Column(column) = expr {
+        return Ok(columns.get(column).copied().unwrap_or(1));
+    }
+    let mut parts = 0usize;
+    let walked = expr.apply_children(|part| {
+        let part = size(part, columns).map_err(|error| DataFusionError::Plan(error.to_string()))?;
+        parts = parts.saturating_add(part);
         Ok(TreeNodeRecursion::Continue)
     });
     walked.map_err(crate::error_of)?;
-    Ok(size)
+    Ok(parts.saturating_mul(times(expr)).saturating_add(1))
+}
+
+/// How often what runs below writes down the parts of an expression, where it writes another in its place: two comparisons for BETWEEN and for a short IN several, a CASE for COALESCE.
+fn times(expr: &Expr) -> usize {
+    match expr {
+        Expr::Between(_) => 2,
+        Expr::InList(list) if list.list.len() <= 3 => list.list.len().max(1),
+        Expr::ScalarFunction(call) if ["coalesce", "nvl", "nullif"].contains(&call.name()) => 2,
+        _ => 1,
+    }
 }
 
 #[cfg(test)]
@@ -97,6 +107,21 @@ mod tests {
         assert_eq!(nested(5, 2), Ok(()));
         assert_eq!(nested(30, 2).unwrap_err().code(), "plan.size");
         assert_eq!(nested(200, 2).unwrap_err().code(), "plan.size");
+    }
+
+    /// Each of them becomes an expression that names its argument more than once.
+    #[test]
+    fn what_is_written_out_below_counts_as_it_is_written_out() {
+        let deep = |levels: usize, wrap: &dyn Fn(Expr) -> Expr| {
+            let known = Sizes::new();
+            size(&(0..levels).fold(col("x"), |inner, _| wrap(inner)), &known).unwrap()
+        };
+        let between = |inner: Expr| inner.between(lit(0), lit(1));
+        let short = |inner: Expr| inner.in_list(vec![lit(0), lit(1)], false);
+        let long = |inner: Expr| inner.in_list(vec![lit(0); 9], false);
+        let first = |inner: Expr| datafusion::functions::core::expr_fn::coalesce(vec![inner, lit(1)]);
+        assert!(deep(30, &between) > 1 << 30 && deep(30, &short) > 1 << 30 && deep(30, &first) > 1 << 30);
+        assert!(deep(30, &long) < 1000);
     }
 
     #[test]

@@ -292,6 +292,39 @@ fn rows_of_a_person_are_paired_with_each_other_a_few_times_only() {
     assert_eq!(code(&format!("SELECT COUNT(*) FROM visits v{joins}")), "answered");
 }
 
+/// What counts rows below us would overflow where somebody has any.
+#[test]
+fn windows_reach_no_further_than_there_can_be_rows() {
+    let window = |call: &str, frame: &str| {
+        code(&format!(
+            "SELECT COUNT(*) FROM (SELECT user_id, {call} OVER (PARTITION BY user_id ORDER BY age {frame}) AS l FROM visits WHERE age > 3) AS s WHERE l > 0"
+        ))
+    };
+    let rows =
+        |end: &str| window("FIRST_VALUE(age)", &format!("ROWS BETWEEN 1 FOLLOWING AND {end} FOLLOWING"));
+    assert_eq!((rows("2147483648"), rows("2147483649")), ("answered", "plan.window"));
+    assert_eq!((rows("18446744073709551615"), rows("UNBOUNDED")), ("plan.window", "answered"));
+    let start = "ROWS BETWEEN 18446744073709551615 PRECEDING AND CURRENT ROW";
+    assert_eq!(window("SUM(age)", start), "plan.window");
+    for far in ["9223372036854775807", "-9223372036854775808"] {
+        assert_eq!(
+            (window(&format!("LAG(age, {far})"), ""), window(&format!("LEAD(age, {far})"), "")),
+            ("plan.window", "plan.window")
+        );
+    }
+    assert_eq!(window("LAG(age, 2, 9223372036854775807)", ""), "answered");
+}
+
+/// Fifteen copies of a row, each paired with each of fifteen.
+#[test]
+fn a_row_is_not_copied_without_end() {
+    let copies = |many: usize| vec!["SELECT user_id, age FROM visits"; many].join(" UNION ALL ");
+    let sql = |many: usize| {
+        format!("SELECT COUNT(*) FROM ({0}) AS a JOIN ({0}) AS b ON a.user_id = b.user_id", copies(many))
+    };
+    assert_eq!((code(&sql(8)), code(&sql(9))), ("answered", "plan.size"));
+}
+
 /// Thirty subqueries, each of which doubles what the one before computes.
 #[test]
 fn what_doubles_in_each_subquery_is_refused() {

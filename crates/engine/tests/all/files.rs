@@ -75,9 +75,9 @@ fn a_string_that_is_no_text_is_null() {
     const MARK: &str = "no text is here";
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let rows = 40_000;
+    let rows = 200_000;
     let texts = |odd: Option<&str>| -> ArrayRef {
-        let text = |row: i64| if row == 30_000 { odd.map(str::to_owned) } else { key(row) };
+        let text = |row: i64| if row == 110_000 { odd.map(str::to_owned) } else { key(row) };
         Arc::new((0..rows).map(text).collect::<StringArray>())
     };
     let id: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row % 700)));
@@ -90,7 +90,10 @@ fn a_string_that_is_no_text_is_null() {
                 ("r", Arc::new(Float64Array::from_iter_values((0..rows).map(|row| row as f64))), true),
             ]);
             let batch = batch.unwrap();
-            let properties = WriterProperties::builder().set_dictionary_enabled(with_dictionaries).build();
+            let properties = WriterProperties::builder()
+                .set_dictionary_enabled(with_dictionaries)
+                .set_max_row_group_row_count(Some(150_000))
+                .build();
             let writer = File::create(folder.join(file)).unwrap();
             let mut writer = ArrowWriter::try_new(writer, batch.schema(), Some(properties)).unwrap();
             writer.write(&batch).unwrap();

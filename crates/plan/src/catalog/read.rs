@@ -127,7 +127,7 @@ pub(super) fn catalog(text: &str) -> Result<Catalog, PlanError> {
     Ok(Catalog { budget, tables })
 }
 
-/// What is private is not public under another name.
+/// A file of a private table is not written down for a public one as well.
 fn one_or_the_other(tables: &BTreeMap<String, Table>) -> Result<(), PlanError> {
     for public in tables.values().filter(|table| table.public) {
         let shares =

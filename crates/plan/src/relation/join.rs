@@ -10,7 +10,8 @@
 //! for all.
 //!
 //! **How often.** Rows of a unit that are paired with its own again and again take all time and memory, and whether they do tells that somebody has so many. So only [a few](PAIRED) joins may
-//! multiply the rows of a unit; those by a key of a table, and those with one row on a side, do not. How many public rows one is paired with is [counted](crate::Partners) before the charge.
+//! multiply the rows of a unit; those with one row on a side do not. (What is a key of a table is the catalog's word, and its files need not keep it.) How many public rows one is paired with is
+//! [counted](crate::Partners) before the charge.
 //!
 //! **Cast units.** Units are compared as columns, or after a cast that keeps different ones different; else 257 of one table
 //! could meet 1 of the other.
@@ -50,6 +51,9 @@ impl Lift<'_> {
         let facts = known(&left, &right, join.join_type);
         let tables = both(left.tables, right.tables);
         let plan = rebuilt(join, left.plan, right.plan, on)?;
+        if let (Owner::Nobody, Owner::Nobody) = (&left.owner, &right.owner) {
+            self.meets(&plan, &[], false)?;
+        }
         let joined = |owner| Relation { plan, owner, tables, rows_per_unit, second: None, facts };
         match (join.join_type, left.owner, right.owner) {
             (_, owner, Owner::Nobody) | (_, Owner::Nobody, owner) => Ok(joined(owner)),
@@ -81,28 +85,26 @@ impl Lift<'_> {
             return Err(PlanError::refused("plan.join", text)
                 .hint("keep the rows of the private table: private LEFT JOIN public"));
         }
+        let (ours, theirs): (Vec<_>, Vec<_>) = on.iter().cloned().unzip();
+        let multiplies =
+            |owner: &Owner| matches!(owner, Owner::Unit(_)) && matches!(kind, Inner | Left | Right);
+        match (&left.owner, &right.owner) {
+            (Owner::Nobody, Owner::Nobody) => {}
+            (owner, Owner::Nobody) => self.meets(&right.plan, &theirs, multiplies(owner))?,
+            (_, owner) => self.meets(&left.plan, &ours, multiplies(owner))?,
+        }
         if left.owner == Owner::Row && matches!(kind, Inner | Left) {
             right = self.one_each(right, on.iter().map(|(_, right)| right.clone()).collect())?;
         }
         if right.owner == Owner::Row && matches!(kind, Inner | Right) {
             left = self.one_each(left, on.iter().map(|(left, _)| left.clone()).collect())?;
         }
-        if matches!(kind, Inner | Left | Right) {
-            let (ours, theirs): (Vec<_>, Vec<_>) = on.iter().cloned().unzip();
-            match (&left.owner, &right.owner) {
-                (Owner::Unit(_), Owner::Nobody) => self.meets(&right, &theirs)?,
-                (Owner::Nobody, Owner::Unit(_)) => self.meets(&left, &ours)?,
-                _ => {}
-            }
-        }
         Ok((left, right))
     }
 
-    /// Counts a join that pairs each row of a unit with public rows.
-    fn meets(&mut self, public: &Relation, keys: &[Expr]) -> Result<(), PlanError> {
-        if public.rows_per_unit.is_none_or(|rows| rows > 1) {
-            self.partners.push(Partners::new(public.plan.clone(), keys)?);
-        }
+    /// Has public rows counted before the charge: those of a side of a join, or what a join of two such sides gives.
+    fn meets(&mut self, public: &LogicalPlan, keys: &[Expr], multiplies: bool) -> Result<(), PlanError> {
+        self.partners.push(Partners::new(public.clone(), keys, multiplies)?);
         Ok(())
     }
 
@@ -146,11 +148,13 @@ impl Lift<'_> {
             if owed_to(&left, &right, on.iter().map(|(left, right)| (left, right))) {
                 right = self.settle(right)?;
                 left.owner = right.owner.clone();
+                self.pair(&left, &right, join.join_type)?;
                 return Ok((left, right));
             }
             if owed_to(&right, &left, on.iter().map(|(left, right)| (right, left))) {
                 left = self.settle(left)?;
                 right.owner = left.owner.clone();
+                self.pair(&left, &right, join.join_type)?;
                 return Ok((left, right));
             }
         }
@@ -172,6 +176,7 @@ impl Lift<'_> {
         };
         if on.iter().any(same_row) {
             on.push((Expr::Column(one.clone()), Expr::Column(other.clone())));
+            self.pair(&left, &right, join.join_type)?;
             return Ok((left, right));
         }
         let columns = |relation: &Relation| {

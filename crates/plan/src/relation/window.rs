@@ -12,11 +12,12 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, Projection, Window, WindowFrame, WindowFrameBound, WindowFrameUnits,
     WindowFunctionDefinition,
 };
+use demur_exact::Rational;
 
 use super::{Lift, Owner, Relation};
 use crate::PlanError;
 use crate::error_of;
-use crate::facts::Facts;
+use crate::facts::{self, Facts};
 use crate::order_free::OrderFree;
 
 /// What may be computed over a window besides aggregates.
@@ -31,6 +32,9 @@ pub(crate) const FUNCTIONS: [&str; 9] = [
     "first_value",
     "last_value",
 ];
+
+/// The furthest row that a window may name.
+const FAR: u64 = 1 << 31;
 
 /// Those of them that are the same for rows which the written order does not tell apart.
 const RANKS: [&str; 4] = ["rank", "dense_rank", "percent_rank", "cume_dist"];
@@ -119,6 +123,10 @@ impl Lift<'_> {
             );
         }
         let args = totals(&params.args)?;
+        let far = |arg: &Expr| matches!(arg, Expr::Literal(value, _) if is_far(value));
+        if name_is(&["lag", "lead"]) && args.get(1).is_some_and(far) {
+            return Err(too_far());
+        }
         if !args.iter().skip(1).all(|arg| matches!(arg, Expr::Literal(..))) {
             let text = format!("{} takes a distance and a default that stand in the query", fun.name());
             return Err(
@@ -127,7 +135,7 @@ impl Lift<'_> {
         }
         let moves = name_is(&["lag", "lead", "first_value", "last_value"]);
         let facts = match args.as_slice() {
-            [first] if moves => Facts { is_unit: false, ..crate::facts::of(first, input) },
+            [first] if moves => Facts { is_unit: false, ..facts::of(first, input) },
             _ => Facts::default(),
         };
         Ok((add(fun.clone(), args, None), facts))
@@ -151,6 +159,14 @@ fn check(params: &WindowFunctionParams, input: &Relation) -> Result<(), PlanErro
             return Err(PlanError::refused("plan.window", text).hint("use GROUP BY"));
         }
     }
+    let frame = &params.window_frame;
+    let far = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::CurrentRow => false,
+        WindowFrameBound::Preceding(rows) | WindowFrameBound::Following(rows) => is_far(rows),
+    };
+    if far(&frame.start_bound) || far(&frame.end_bound) {
+        return Err(too_far());
+    }
     if params.window_frame.units != WindowFrameUnits::Rows && has_distance(&params.window_frame) {
         return Err(PlanError::refused(
             "plan.window",
@@ -159,6 +175,16 @@ fn check(params: &WindowFunctionParams, input: &Relation) -> Result<(), PlanErro
         .hint("count rows: ROWS BETWEEN 3 PRECEDING AND CURRENT ROW"));
     }
     Ok(())
+}
+
+/// Rows that are further away than any: what counts them below us would overflow, where a row comes to it.
+fn is_far(rows: &ScalarValue) -> bool {
+    facts::number(rows).is_some_and(|rows| rows.abs() > Rational::from(FAR))
+}
+
+fn too_far() -> PlanError {
+    let text = format!("a window reaches at most {FAR} rows");
+    PlanError::refused("plan.window", text).hint("UNBOUNDED reaches all of them")
 }
 
 /// Whether a frame ends at a distance rather than at the row itself or at the edge.
