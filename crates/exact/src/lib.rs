@@ -32,7 +32,9 @@ mod widest;
 
 pub use enclosure::Enclosure;
 pub use exponential::exp_neg;
-pub use normal::{gaussian_delta, gaussian_sigma, mills, normal_density, normal_tail, pi};
+pub use normal::{
+    gaussian_delta, gaussian_sigma, gaussian_sigma_rough, mills, normal_density, normal_tail, pi,
+};
 #[doc(hidden)]
 pub use pulp;
 pub use rational::{ParseRationalError, Rational};

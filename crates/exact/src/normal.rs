@@ -31,12 +31,18 @@ use crate::{Enclosure, Rational, exp_neg};
 const FIRST_BITS: usize = 84;
 /// σ found by [`gaussian_sigma`] exceeds the optimum by less than this, relatively.
 const SIGMA_STEP: f64 = 1.0 / (1u64 << 45) as f64;
+/// By how much [`gaussian_sigma_rough`] goes at first beyond what doubles find.
+const ROUGH_STEP: f64 = 1e-9;
 
 /// π, by Machin's formula 16·arctan(1/5) − 4·arctan(1/239).
+///
+/// Most ask for few digits, and only once: they do not wait for many.
 pub fn pi(bits: usize) -> Enclosure {
-    const KEPT: usize = 1024;
-    static PI: OnceLock<Enclosure> = OnceLock::new();
-    if bits <= KEPT { PI.get_or_init(|| machin(KEPT)).with_bits(bits) } else { machin(bits) }
+    static KEPT: [(usize, OnceLock<Enclosure>); 2] = [(256, OnceLock::new()), (1024, OnceLock::new())];
+    match KEPT.iter().find(|(kept, _)| bits <= *kept) {
+        Some((kept, pi)) => pi.get_or_init(|| machin(*kept)).with_bits(bits),
+        None => machin(bits),
+    }
 }
 
 fn machin(bits: usize) -> Enclosure {
@@ -210,6 +216,37 @@ fn mills_difference(a: &Rational, b: &Rational, bits: usize) -> Enclosure {
 /// inside a bracket, in doubles; a few more steps on δ itself, with all its digits; then σ is
 /// stepped up until the *upper* bound of δ(ε) is at most δ. Only this last part has to be right.
 pub fn gaussian_sigma(epsilon: &Rational, delta: &Rational) -> f64 {
+    let mut mu = mu_about(epsilon, delta);
+    for _ in 0..20 {
+        let next = refine(epsilon, delta, mu);
+        let step = (next / mu - 1.0).abs();
+        mu = next;
+        // The next step would be about the square of this one.
+        if step < 1e-8 {
+            break;
+        }
+    }
+    let mut sigma = 1.0 / mu * (1.0 - 2.0 * SIGMA_STEP);
+    while !holds(epsilon, delta, sigma) {
+        sigma *= 1.0 + SIGMA_STEP;
+    }
+    sigma
+}
+
+/// The same in a part of the time, for noise that is rounded to fewer digits afterwards.
+///
+/// Never below the true optimum, and at most 10⁻⁸ (relatively) above it where doubles find their way.
+pub fn gaussian_sigma_rough(epsilon: &Rational, delta: &Rational) -> f64 {
+    let about = 1.0 / mu_about(epsilon, delta);
+    let mut above = ROUGH_STEP;
+    while !holds(epsilon, delta, about * (1.0 + above)) {
+        above *= 2.0;
+    }
+    about * (1.0 + above)
+}
+
+/// About the largest μ with δ(ε) at most `delta`, by Newton's iteration in doubles.
+fn mu_about(epsilon: &Rational, delta: &Rational) -> f64 {
     let target = ln(delta);
     // μ = δ/e² is too little, since δ(ε) ≤ δ(0) ≤ μ/√(2π); at √(2ε) + 12, a is below
     // −5 and δ(ε) all but 1.
@@ -223,6 +260,10 @@ pub fn gaussian_sigma(epsilon: &Rational, delta: &Rational) -> f64 {
             low = low.max(guess);
         }
         let newton = guess - (value - target) / slope;
+        // So near, rounding decides on which side of the root the bracket ends.
+        if (newton - guess).abs() < 1e-9 {
+            return newton.exp();
+        }
         let next = if newton > low && newton < high { newton } else { (low + high) / 2.0 };
         let step = (next - guess).abs();
         guess = next;
@@ -230,17 +271,7 @@ pub fn gaussian_sigma(epsilon: &Rational, delta: &Rational) -> f64 {
             break;
         }
     }
-    let mut mu = guess.exp();
-    for _ in 0..20 {
-        let next = refine(epsilon, delta, mu);
-        let step = (next / mu - 1.0).abs();
-        mu = next;
-        // The next step would be about the square of this one.
-        if step < 1e-8 {
-            break;
-        }
-    }
-    certify(epsilon, delta, 1.0 / mu)
+    guess.exp()
 }
 
 /// One more step of Newton's, on δ itself: a relative error of e becomes one of about e².
@@ -258,20 +289,13 @@ fn refine(epsilon: &Rational, delta: &Rational, mu: f64) -> f64 {
     if next.is_normal() && next > 0.0 { next } else { mu }
 }
 
-/// The first σ at or above `sigma` whose certified δ(ε) is at most `delta`.
-fn certify(epsilon: &Rational, delta: &Rational, sigma: f64) -> f64 {
-    let holds = |sigma: f64| {
-        Rational::try_from(sigma).is_ok_and(|exact| {
-            let profile = gaussian_delta(epsilon, &exact.recip());
-            let bound = Rational::dyadic(profile.upper().clone(), -(profile.bits() as i64));
-            bound <= *delta
-        })
-    };
-    let mut sigma = sigma * (1.0 - 2.0 * SIGMA_STEP);
-    while !holds(sigma) {
-        sigma *= 1.0 + SIGMA_STEP;
-    }
-    sigma
+/// Whether noise with this σ is certainly (ε, δ)-private.
+fn holds(epsilon: &Rational, delta: &Rational, sigma: f64) -> bool {
+    Rational::try_from(sigma).is_ok_and(|exact| {
+        let profile = gaussian_delta(epsilon, &exact.recip());
+        let bound = Rational::dyadic(profile.upper().clone(), -(profile.bits() as i64));
+        bound <= *delta
+    })
 }
 
 /// About ln δ(ε), and its derivative by ln μ, in plain doubles.
@@ -408,6 +432,9 @@ mod tests {
             let sigma = Rational::try_from(gaussian_sigma(&epsilon, &delta)).unwrap();
             assert!(sigma >= truth, "σ({epsilon}, {delta}) is too small");
             assert!(sigma <= &truth * &q("1.0000000000001"), "σ({epsilon}, {delta}) is too large");
+            let rough = Rational::try_from(gaussian_sigma_rough(&epsilon, &delta)).unwrap();
+            assert!(rough >= truth, "roughly, σ({epsilon}, {delta}) is too small");
+            assert!(rough <= &truth * &q("1.00000001"), "roughly, σ({epsilon}, {delta}) is too large");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! [`Draft`]: a design as numbers, before any table of noise is made.
 
-use demur_exact::{Rational, gaussian_sigma};
+use demur_exact::{Rational, gaussian_sigma_rough};
 
 use super::profile::{Profile, largest_step};
 use super::{Item, Preference, Pricing, Wish};
@@ -119,7 +119,7 @@ impl Draft {
             }
             None => Rational::zero(),
         };
-        let sigma = gaussian_sigma(&wish.guarantee.epsilon.exact(), &(&delta - &for_keys));
+        let sigma = gaussian_sigma_rough(&wish.guarantee.epsilon.exact(), &(&delta - &for_keys));
         let spread = sigma * sigma * shares as f64;
         let mut draft = Self { parts: Vec::new(), rule: None, design: "gaussian" };
         for item in &wish.items {
