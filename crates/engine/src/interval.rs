@@ -288,15 +288,41 @@ fn peaked_scale(scale: f64) -> f64 {
     0.5 / libm::tanh(0.5 / scale)
 }
 
-/// The least q with tail(q) ≤ β, or a little more.
+/// The least q with tail(q) ≤ β, or a little more: at most a share of 10⁻¹⁰.
+///
+/// By chords of ln tail, which is nearly straight; the end that stays is given half its weight, so that both come nearer (the Illinois rule).
 fn least(beta: f64, size: f64, tail: impl Fn(f64) -> f64) -> f64 {
-    let (mut low, mut high) = (0.0, size);
-    while tail(high) > beta && high < 1e300 {
-        (low, high) = (high, high * 2.0);
+    let excess = |q: f64| {
+        let tail = tail(q);
+        let is_more = tail > beta;
+        // Where digits cancel, what is left of a tail may not be above 0.
+        (!is_more, libm::log(tail.max(f64::MIN_POSITIVE) / beta))
+    };
+    let (mut low, mut high) = (0.0, size.max(f64::MIN_POSITIVE));
+    let (mut at_low, mut at_high) = (excess(low).1, excess(high));
+    while !at_high.0 && high < 1e300 {
+        (low, high, at_low) = (high, high * 2.0, at_high.1);
+        at_high = excess(high);
     }
-    for _ in 0..40 {
-        let middle = (low + high) / 2.0;
-        if tail(middle) <= beta { high = middle } else { low = middle }
+    let mut at_high = at_high.1;
+    let mut last = None;
+    for step in 0..100 {
+        if high - low <= 1e-10 * high {
+            break;
+        }
+        let chord = low + (high - low) * at_low / (at_low - at_high);
+        let inside = chord > low && chord < high && step < 30;
+        let next = if inside { chord } else { (low + high) / 2.0 };
+        let (is_enough, value) = excess(next);
+        let stayed = last == Some(is_enough);
+        if is_enough {
+            (high, at_high) = (next, value);
+            at_low /= if stayed { 2.0 } else { 1.0 };
+        } else {
+            (low, at_low) = (next, value);
+            at_high /= if stayed { 2.0 } else { 1.0 };
+        }
+        last = Some(is_enough);
     }
     high
 }

@@ -191,3 +191,42 @@ fn known_bounds_cut_an_interval() {
     assert_eq!(interval.within(9.0, 10.0), Interval { low: 9.0, high: 9.0 });
     assert!(reach(&[(1.0, &laplace("1"))], 1.0).is_err());
 }
+
+/// Of noise that is none, and where nothing can be computed.
+#[test]
+fn the_least_reach_is_found_where_there_is_nothing_to_find() {
+    assert!(least(0.05, 0.0, |_| 0.0) <= f64::MIN_POSITIVE);
+    assert!(least(0.05, 0.0, |_| f64::NAN) <= f64::MIN_POSITIVE);
+    assert!(least(0.05, 1.0, |_| 1.0) >= 1e300);
+    let nothing = Spread { scales: vec![0.0], variance: 0.0, rounding: 0.0 };
+    assert!(nothing.quantile(0.05).is_ok_and(|reach| reach.abs() < 1e-300));
+}
+
+#[test]
+fn the_least_reach_is_enough_and_nothing_less_is() {
+    use std::cell::Cell;
+    let laws: [fn(f64) -> f64; 5] = [
+        |q| libm::exp(-q),
+        normal,
+        |q| laplace_and_normal(q, 0.3, 1.0),
+        |q| laplace_and_normal(q, 40.0, 1.0),
+        // Two Laplace terms of nearly one scale.
+        |q| weights(&[1.01, 1.0]).iter().map(|(b, weight)| weight * libm::exp(-q / b)).sum(),
+    ];
+    for (index, law) in laws.into_iter().enumerate() {
+        for beta in [0.999, 0.5, 0.05, 1e-3, 1e-6, 1e-12] {
+            for size in [1e-3, 1.0, 1e4] {
+                let asked = Cell::new(0);
+                let tail = |q| {
+                    asked.set(asked.get() + 1);
+                    law(q)
+                };
+                let found = least(beta, size, tail);
+                assert!(law(found) <= beta, "{index} {beta} {size}: {found}");
+                // Doubles keep so many digits of what cancels.
+                assert!(law(found * (1.0 - 1e-9)) >= beta * (1.0 - 1e-10), "{index} {beta} {size}: {found}");
+                assert!(asked.get() < 60, "{index} {beta} {size}: {} looks", asked.get());
+            }
+        }
+    }
+}
