@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use demur_engine::{Answer, Engine, Project};
+use demur_engine::{Answer, Engine, Opening, Project};
 use demur_ledger::{Ledger, LedgerError, Location, Options};
 
 use crate::failure::Failure;
@@ -90,10 +90,20 @@ impl Place {
         }
     }
 
+    /// Begins to open the ledger, for who has something to do meanwhile.
+    pub(crate) fn opening(&self) -> Opening {
+        Opening::start(&self.location, options())
+    }
+
     /// The engine for a project, over this ledger; what demur.toml does not tell about its budget goes to stderr.
     pub(crate) fn engine(&self, project: &Project) -> Result<Engine, Failure> {
+        self.opened(self.opening(), project)
+    }
+
+    /// The same, once it is opened.
+    pub(crate) fn opened(&self, opening: Opening, project: &Project) -> Result<Engine, Failure> {
         let is_new = !self.location.exists()?;
-        let engine = Engine::for_project(project, &self.location, options())?;
+        let engine = opening.engine(project)?;
         let own = own_ledger(&project.folder);
         if is_new && self.location != own && own.exists()? {
             let _ = writeln!(

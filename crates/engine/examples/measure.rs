@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use demur_engine::{Ask, Backend, Embedded, Engine, Project, Quote, Table};
+use demur_engine::{Ask, Embedded, Opening, Project, Quote, Table};
 use demur_ledger::{Location, Options};
 
 fn main() {
@@ -76,13 +76,16 @@ fn quote(project: &Project, sql: &str, epsilon: &str) -> (Ask, Quote) {
     (ask, quote)
 }
 
+/// As `demur query` does it.
 fn private(folder: &Path, sql: &str, epsilon: &str) -> usize {
     let project = Project::open(folder).unwrap();
-    let (ask, quote) = quote(&project, sql, epsilon);
     let location = Location::Sqlite(folder.join(".demur").join("ledger.db"));
-    let engine = Engine::for_project(&project, &location, Options::default()).unwrap();
+    let opening = Opening::start(&location, Options::default());
+    let (ask, quote) = quote(&project, sql, epsilon);
     let backend = Embedded::new(folder).unwrap();
-    let answer = engine.query(&project, &ask, &quote, &backend).unwrap();
+    let ready = quote.prepare(&backend).unwrap();
+    let engine = opening.engine(&project).unwrap();
+    let answer = engine.query_ready(&project, &ask, ready).unwrap();
     Table::read(&answer.certificate.columns, &answer.certificate.released).unwrap().rows.len()
 }
 

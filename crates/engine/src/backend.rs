@@ -10,7 +10,9 @@ mod csv;
 mod embedded;
 mod files;
 mod parquet;
+mod reading;
 mod scan;
+mod session;
 
 use datafusion::arrow::array::RecordBatch;
 use demur_plan::Bounded;
@@ -36,12 +38,19 @@ pub trait Backend {
     /// Whether a table can be read, before anything is charged; looks at names and types of files, not at rows.
     fn check(&self, table: &Table) -> Result<(), crate::EngineError>;
 
-    /// Whether a plan can be run, before anything is charged: what fails whatever the rows are fails here, and what would [multiply](demur_plan::Partners) a row too often. Reads public rows alone.
-    fn can_run(&self, plan: &Bounded) -> Result<(), crate::EngineError>;
-
-    /// Reads the rows. The secret decides which groups of a unit count.
-    fn tally(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally, Failed>;
+    /// Finds out whether a plan can be run, before anything is charged, and gets ready to run it. What fails whatever the rows are fails here, and what would
+    /// [multiply](demur_plan::Partners) a row too often. Looks at names and types of files, and reads public rows alone.
+    fn prepare(&self, plan: &Bounded) -> Result<Box<dyn Prepared + '_>, crate::EngineError>;
 
     /// Hands out these columns of all rows of a table, in their declared types, some rows at a time and from several threads.
     fn rows(&self, table: &Table, columns: &[&str], each: &Take<'_>) -> Result<(), Failed>;
+}
+
+/// A plan that only waits for its charge.
+pub trait Prepared {
+    /// The state of the data of all its tables, as [`Backend::version`] names it, one after the other.
+    fn version(&self) -> &str;
+
+    /// Reads the rows. The secret decides which groups of a unit count.
+    fn tally(self: Box<Self>, secret: [u64; 2]) -> Result<Tally, Failed>;
 }

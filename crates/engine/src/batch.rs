@@ -22,7 +22,7 @@ use crate::backend::Backend;
 use crate::engine::{Answer, Engine};
 use crate::private::Private;
 use crate::project::Project;
-use crate::query::secret;
+use crate::query::Ready;
 use crate::question::{Question, Term};
 use crate::quote::{self, Ask, Quote, Wanted};
 use crate::table::{Heading, Table};
@@ -201,14 +201,12 @@ impl Engine {
         batch: &Batch,
         backend: &dyn Backend,
     ) -> Result<(Answer, Vec<Table>), EngineError> {
-        let version = self.ready(&batch.quotes, backend)?;
-        let question = batch.question(project, ask, &version)?;
+        let ready = batch.quotes.iter().map(|quote| quote.prepare(backend));
+        let ready = ready.collect::<Result<Vec<_>, _>>()?;
+        let versions: Vec<_> = ready.iter().map(Ready::version).collect();
+        let question = batch.question(project, ask, &self.fingerprint(&versions.join("\n")))?;
         let answer = self.ask(&question, || {
-            let mut tallied = Vec::new();
-            for quote in &batch.quotes {
-                let tally = backend.tally(&quote.bounded, secret()?);
-                tallied.push(Tallied { quote, tally: tally.map_err(|_| EngineError::after_the_charge())? });
-            }
+            let tallied = ready.into_iter().map(Ready::read).collect::<Result<_, _>>()?;
             Ok::<_, EngineError>(Together { tallied })
         })?;
         let read = |text: &String| {

@@ -1,4 +1,4 @@
-//! [`Engine::for_project`]: the engine over a project's ledger, and what demur.toml and the ledger say of the same budget.
+//! [`Opening`]: the engine over a project's ledger, and what demur.toml and the ledger say of the same budget.
 //!
 //! **The ledger decides.** demur.toml says what a budget is opened with, once; from then on the ledger knows what may be spent, and on whom. Two things in demur.toml
 //! can be changed afterwards so that the promise would no longer be the one that was made:
@@ -6,6 +6,8 @@
 //! * *Whose privacy counts.* Answers about rows say nothing of what they tell about a person with many of them, so a budget that was opened for one unit
 //!   never pays for another: that is refused.
 //! * *How much may be spent.* More takes `demur budget raise`, and less is not what the ledger enforces: [`Engine::remark`] says so.
+
+use std::thread::JoinHandle;
 
 use demur_accounting::Filter;
 use demur_core::Delta;
@@ -23,34 +25,83 @@ pub const SCRATCH: &str = "scratch: ";
 /// The unit of a budget that nobody named one for; it goes with every project.
 pub const ANY_UNIT: &str = "unit";
 
-impl Engine {
+/// A ledger that is being opened, while somebody prepares a question for it: both take about as long.
+///
+/// Who drops it does not wait; a ledger that is opened and not used is as it was.
+pub struct Opening {
+    location: Location,
+    options: Options,
+    /// Nothing, if there is no whole ledger yet: one is made for a question that can be asked, and for no other.
+    engine: JoinHandle<Result<Option<Engine>, EngineError>>,
+}
+
+impl Opening {
+    /// Begins to open the ledger at this place.
+    pub fn start(location: &Location, options: Options) -> Self {
+        let of_thread = (location.clone(), options.clone());
+        let open = move || {
+            let (location, options) = of_thread;
+            // Whatever is missing, whoever makes a ledger knows what to do.
+            match location.exists()? && location.anchor().exists() {
+                true => Engine::open(&location, options).map(Some),
+                false => Ok(None),
+            }
+        };
+        Self { location: location.clone(), options, engine: std::thread::spawn(open) }
+    }
+
     /// The engine for a project: its budget is opened on first use, if the catalog says with how much.
     ///
     /// A ledger that was there before and is missing now is refused, never made again.
+    pub fn engine(self, project: &Project) -> Result<Engine, EngineError> {
+        let fell = |_| EngineError::new("engine.threads", "the ledger could not be opened");
+        let engine = match self.engine.join().map_err(fell)?? {
+            Some(engine) => engine,
+            None => Engine::make(project, &self.location, self.options)?,
+        };
+        engine.prepare_budget(project)?;
+        Ok(engine)
+    }
+}
+
+impl Engine {
+    /// The engine for a project, as [`Opening`] gives it.
     pub fn for_project(
         project: &Project,
         location: &Location,
         options: Options,
     ) -> Result<Self, EngineError> {
+        Opening::start(location, options).engine(project)
+    }
+
+    /// The engine over a new ledger, if the catalog says how much may be spent.
+    fn make(project: &Project, location: &Location, options: Options) -> Result<Self, EngineError> {
+        if project.catalog.budget.opens_with.is_none() {
+            return Self::open(location, options);
+        }
         let software = options.software.clone();
-        let ledger = match &project.catalog.budget.opens_with {
-            None => Ledger::open(location, options)?,
-            Some(_) => match Ledger::create(location, options.clone()) {
-                Err(error) if error.code() == "ledger.exists" => Ledger::open(location, options)?,
-                ledger => ledger?,
-            },
+        let ledger = match Ledger::create(location, options.clone()) {
+            // Somebody was quicker.
+            Err(error) if error.code() == "ledger.exists" => Ledger::open(location, options)?,
+            ledger => ledger?,
         };
-        match (budget_of(&ledger.book()?, &project.catalog), &project.catalog.budget.opens_with) {
-            (Some(budget), _) => same_unit(&project.catalog, budget)?,
+        Self::of(ledger, location, software)
+    }
+
+    /// Makes sure that the budget of a project is there, and is for its unit.
+    fn prepare_budget(&self, project: &Project) -> Result<(), EngineError> {
+        let catalog = &project.catalog;
+        match (budget_of(&self.ledger().book()?, catalog), &catalog.budget.opens_with) {
+            (Some(budget), _) => same_unit(catalog, budget),
             (None, Some((epsilon, delta, filter))) => {
                 let filter = filter_of(epsilon.exact(), *delta, filter.as_deref())?;
-                let name = BudgetName::whole(&project.catalog.budget.name);
-                let (dataset, unit) = protected(&project.catalog);
-                ledger.create_budget(name, &dataset, &unit, filter, "opened as demur.toml says")?;
+                let name = BudgetName::whole(&catalog.budget.name);
+                let (dataset, unit) = protected(catalog);
+                self.ledger().create_budget(name, &dataset, &unit, filter, "opened as demur.toml says")?;
+                Ok(())
             }
-            (None, None) => {}
+            (None, None) => Ok(()),
         }
-        Self::of(ledger, location, software)
     }
 
     /// What somebody should know who believes demur.toml alone about how much may be spent.

@@ -1,10 +1,12 @@
 //! [`Engine::query`]: a quote is charged, its rows are read, its answer is released.
+//!
+//! [`Quote::prepare`] does before the charge whatever can be done without a row, so that what fails whatever the rows are costs nothing.
 
 use demur_ledger::BudgetName;
 use demur_noise::Entropy;
 
 use crate::EngineError;
-use crate::backend::Backend;
+use crate::backend::{Backend, Prepared};
 use crate::engine::{Answer, Engine};
 use crate::opening::SCRATCH;
 use crate::project::Project;
@@ -21,13 +23,13 @@ impl Engine {
         quote: &Quote,
         backend: &dyn Backend,
     ) -> Result<Answer, EngineError> {
-        let version = self.ready(std::slice::from_ref(quote), backend)?;
-        let question = quote.question(project, ask, version);
-        self.ask(&question, || {
-            let tally =
-                backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
-            Ok::<_, EngineError>(Tallied { quote, tally })
-        })
+        self.query_ready(project, ask, quote.prepare(backend)?)
+    }
+
+    /// The same, for a quote that only waits for it.
+    pub fn query_ready(&self, project: &Project, ask: &Ask, ready: Ready<'_>) -> Result<Answer, EngineError> {
+        let question = ready.quote.question(project, ask, self.fingerprint(ready.version()));
+        self.ask(&question, || ready.read())
     }
 
     /// Answers again and again from one reading, on a scratch budget alone: what it shows is not protected.
@@ -51,10 +53,7 @@ impl Engine {
                 "make one for tests: demur budget create NAME --epsilon 1 --scratch --ledger scratch.db",
             ));
         }
-        quote.bounded.tables.iter().try_for_each(|table| backend.check(table))?;
-        backend.can_run(&quote.bounded)?;
-        let tally = backend.tally(&quote.bounded, secret()?).map_err(|_| EngineError::after_the_charge())?;
-        let tallied = Tallied { quote, tally };
+        let tallied = quote.prepare(backend)?.read()?;
         let afterwards = quote.afterwards()?;
         let mut entropy = Entropy::from_os().map_err(|_| EngineError::after_the_charge())?;
         for _ in 0..count {
@@ -65,29 +64,37 @@ impl Engine {
         }
         Ok(())
     }
+}
 
-    /// A name for the state of the tables of some quotes, all of which can be answered; nothing has been charged for them.
-    pub(crate) fn ready(&self, quotes: &[Quote], backend: &dyn Backend) -> Result<String, EngineError> {
-        let tables: Vec<_> = quotes.iter().flat_map(|quote| &quote.bounded.tables).collect();
-        let can_run = || quotes.iter().try_for_each(|quote| backend.can_run(&quote.bounded));
-        let version = self.data_version(&tables, backend).and_then(|version| can_run().map(|()| version));
-        version.map_err(EngineError::before_the_charge)
+/// A quote that only waits for its charge: its own plan, ready to be run.
+pub struct Ready<'a> {
+    quote: &'a Quote,
+    prepared: Box<dyn Prepared + 'a>,
+}
+
+impl Quote {
+    /// Gets ready to read the rows; nothing has been charged for it.
+    pub fn prepare<'a>(&'a self, backend: &'a dyn Backend) -> Result<Ready<'a>, EngineError> {
+        let prepared = backend.prepare(&self.bounded).map_err(EngineError::before_the_charge)?;
+        Ok(Ready { quote: self, prepared })
+    }
+}
+
+impl<'a> Ready<'a> {
+    /// The state of the data of its tables.
+    pub(crate) fn version(&self) -> &str {
+        self.prepared.version()
     }
 
-    /// A name for the state of some tables, which can all be read.
-    pub(crate) fn data_version(
-        &self,
-        tables: &[&demur_plan::catalog::Table],
-        backend: &dyn Backend,
-    ) -> Result<String, EngineError> {
-        tables.iter().try_for_each(|table| backend.check(table))?;
-        let versions = tables.iter().map(|table| backend.version(table));
-        Ok(self.fingerprint(&versions.collect::<Result<Vec<_>, _>>()?.join("\n")))
+    /// Reads the rows.
+    pub(crate) fn read(self) -> Result<Tallied<'a>, EngineError> {
+        let tally = self.prepared.tally(secret()?).map_err(|_| EngineError::after_the_charge())?;
+        Ok(Tallied { quote: self.quote, tally })
     }
 }
 
 /// A fresh secret for one reading: it decides which groups of a unit count.
-pub(crate) fn secret() -> Result<[u64; 2], EngineError> {
+fn secret() -> Result<[u64; 2], EngineError> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|_| EngineError::after_the_charge())?;
     let (low, high) = bytes.split_at(8);

@@ -1,7 +1,7 @@
 //! [`Embedded`]: the tables' own files, read by DataFusion in this process.
 //!
-//! **What runs.** The plan that was checked, with each declared table replaced by its files. DataFusion scans, filters and projects;
-//! [`demur_tally`] counts.
+//! **What runs.** The plan that was checked, with each declared table replaced by its files. DataFusion scans, filters and projects ([`session`](super::session));
+//! [`demur_tally`] counts ([`reading`](super::reading)).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScanBuilder};
 use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream_partitioned};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionContext;
 use demur_plan::catalog::{Format, Table};
 use demur_plan::{Bounded, Declared, Partners, declared_schema};
-use demur_tally::{Both, Limits, Tallier, Tally};
+use demur_tally::{Limits, Tally};
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
-use super::{Backend, Failed, Take, files, scan::FileTable};
+use super::{Backend, Failed, Prepared, Take, files, reading::Reading, scan::FileTable, session::session};
 use crate::EngineError;
 
 /// Reads tables with all cores of this machine.
@@ -80,11 +80,16 @@ impl Embedded {
         Arc::clone(&self.stopped)
     }
 
-    fn context(&self) -> SessionContext {
-        let mut config = SessionConfig::new().with_target_partitions(self.limits.workers);
-        // Nothing is known of values, so a filter may leave all rows: a join makes its table of the smaller file.
-        config.options_mut().optimizer.default_filter_selectivity = 100;
-        SessionContext::new_with_config(config)
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(super) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    fn session(&self) -> SessionContext {
+        session(self.limits.workers)
     }
 
     /// The table's files as something that can be scanned; some of its strings as dictionaries.
@@ -132,18 +137,54 @@ impl Embedded {
         Ok(replaced?.data)
     }
 
-    async fn physical(&self, plan: &Bounded, context: &SessionContext) -> Result<Arc<dyn ExecutionPlan>> {
-        let logical = self.over_files(plan.rows.clone())?;
-        context.state().create_physical_plan(&logical).await
+    /// A plan as what DataFusion will do, and where it is done.
+    async fn physical(&self, plan: &LogicalPlan) -> Result<(SessionContext, Arc<dyn ExecutionPlan>)> {
+        let session = self.session();
+        let logical = self.over_files(plan.clone())?;
+        let physical = session.state().create_physical_plan(&logical).await?;
+        Ok((session, physical))
+    }
+
+    /// Gets ready to run a plan whose tables have these versions.
+    fn ready(&self, plan: &Bounded, version: String) -> Result<Box<Reading<'_>>> {
+        let physical = self.runtime.block_on(self.physical(&plan.rows))?;
+        Ok(Box::new(Reading::new(self, plan, version, physical)?))
+    }
+
+    /// Reads the rows of a plan, whether or not it was found out before that it can be run.
+    pub fn tally(&self, plan: &Bounded, secret: [u64; 2]) -> std::result::Result<Tally, Failed> {
+        self.ready(plan, String::new()).map_err(|_| Failed)?.tally(secret)
+    }
+
+    /// Counts public rows, and runs a plan over tables with a row of NULLs each, if it has parts that may fail: what is written in the question as a table, and windows.
+    fn can_run(&self, plan: &Bounded) -> std::result::Result<(), EngineError> {
+        let mut found = Vec::new();
+        for partners in &plan.partners {
+            found.push(self.partners(partners)?);
+            Partners::check(&found)?;
+        }
+        let may_fail =
+            |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Values(_) | LogicalPlan::Window(_)));
+        if !plan.rows.exists(may_fail).unwrap_or(true) {
+            return Ok(());
+        }
+        let row = |table: &Table| {
+            let schema = declared_schema(table);
+            let nulls = schema.fields().iter().map(|field| new_null_array(field.data_type(), 1)).collect();
+            RecordBatch::try_new(schema, nulls).map(|row| (table.name.clone(), vec![row]))
+        };
+        let tables = plan.tables.iter().map(row).collect::<std::result::Result<HashMap<_, _>, _>>();
+        let ran = tables
+            .map_err(|_| Failed)
+            .and_then(|tables| Self::in_memory(tables).map_err(|_| Failed)?.tally(plan, [0; 2]));
+        ran.map(|_| ()).map_err(|_| always_fails())
     }
 
     /// What a side of a join that everybody knows comes to.
     fn partners(&self, partners: &Partners) -> Result<(u64, u64), EngineError> {
         let count = async {
-            let context = self.context();
-            let logical = self.over_files(partners.plan.clone())?;
-            let physical = context.state().create_physical_plan(&logical).await?;
-            collect(physical, context.task_ctx()).await
+            let (session, physical) = self.physical(&partners.plan).await?;
+            collect(physical, session.task_ctx()).await
         };
         let batches = self.runtime.block_on(count).map_err(|_| always_fails())?;
         let mut rows = batches.iter().filter(|batch| batch.num_rows() == 1);
@@ -154,43 +195,19 @@ impl Embedded {
         };
         Ok((if partners.multiplies { number(0)? } else { 1 }, number(1)?))
     }
-
-    async fn run(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally> {
-        let context = self.context();
-        let physical = self.physical(plan, &context).await?;
-        let external = |error| DataFusionError::External(Box::new(error));
-        let second = plan.rules.second.as_ref();
-        let both = second.map(|second| Both::new(&plan.spec, second.max_rows_per_group)).transpose();
-        let both = both.map_err(external)?;
-        let spec = both.as_ref().map_or(&plan.spec, |both| &both.spec);
-        let tallier =
-            Tallier::new(spec.clone(), physical.schema().as_ref(), secret, self.limits).map_err(external)?;
-        let streams = execute_stream_partitioned(physical, context.task_ctx())?;
-        let mut tasks = tokio::task::JoinSet::new();
-        for mut stream in streams {
-            let mut feed = tallier.feed().map_err(external)?;
-            tasks.spawn(async move {
-                while let Some(batch) = stream.next().await {
-                    feed.push(&batch?).map_err(|error| DataFusionError::External(Box::new(error)))?;
-                }
-                feed.finish().map_err(|error| DataFusionError::External(Box::new(error)))
-            });
-        }
-        while let Some(done) = tasks.join_next().await {
-            done.map_err(|error| DataFusionError::External(Box::new(error)))??;
-        }
-        let tally = tallier.finish();
-        match &both {
-            Some(both) => tally.and_then(|pairs| both.settle(pairs)).map_err(external),
-            None => tally.map_err(external),
-        }
-    }
 }
 
 fn always_fails() -> EngineError {
     let text = "this question fails whatever the rows are, because of a value that is written in it, or of public rows that cannot be read";
     EngineError::new("engine.question", text)
         .hint("look at VALUES, whose values must be of one type in each column, at the third argument of LAG and LEAD, and at the files of public tables")
+}
+
+/// Something that should have been refused with a reason. What the library below says might quote a file.
+fn cannot_be_run() -> EngineError {
+    let text = "this question cannot be run, whatever the rows are";
+    EngineError::new("engine.question", text)
+        .hint("write it in another way; please report it, since it should have been refused with a reason")
 }
 
 /// The columns of strings that are keys as they are and nothing else, where rows come straight from a table.
@@ -262,44 +279,25 @@ impl Backend for Embedded {
         }
     }
 
-    /// Counts public rows, and runs it over tables with a row of NULLs each, if it has parts that may fail: what is written in the question as a table, and windows.
-    fn can_run(&self, plan: &Bounded) -> Result<(), EngineError> {
-        let mut found = Vec::new();
-        for partners in &plan.partners {
-            found.push(self.partners(partners)?);
-            Partners::check(&found)?;
+    fn prepare(&self, plan: &Bounded) -> Result<Box<dyn Prepared + '_>, EngineError> {
+        plan.tables.iter().try_for_each(|table| self.check(table))?;
+        let versions = plan.tables.iter().map(|table| self.version(table)).collect::<Result<Vec<_>, _>>()?;
+        self.can_run(plan)?;
+        match self.ready(plan, versions.join("\n")) {
+            Ok(reading) => Ok(reading),
+            Err(_) => Err(cannot_be_run()),
         }
-        let may_fail =
-            |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Values(_) | LogicalPlan::Window(_)));
-        if !plan.rows.exists(may_fail).unwrap_or(true) {
-            return Ok(());
-        }
-        let row = |table: &Table| {
-            let schema = declared_schema(table);
-            let nulls = schema.fields().iter().map(|field| new_null_array(field.data_type(), 1)).collect();
-            RecordBatch::try_new(schema, nulls).map(|row| (table.name.clone(), vec![row]))
-        };
-        let tables = plan.tables.iter().map(row).collect::<Result<HashMap<_, _>, _>>();
-        let ran = tables
-            .map_err(|_| Failed)
-            .and_then(|tables| Self::in_memory(tables).map_err(|_| Failed)?.tally(plan, [0; 2]));
-        ran.map(|_| ()).map_err(|_| always_fails())
-    }
-
-    fn tally(&self, plan: &Bounded, secret: [u64; 2]) -> Result<Tally, Failed> {
-        self.reading.store(true, Ordering::Relaxed);
-        self.runtime.block_on(self.run(plan, secret)).map_err(|_| Failed)
     }
 
     fn rows(&self, table: &Table, columns: &[&str], each: &Take<'_>) -> Result<(), Failed> {
         self.reading.store(true, Ordering::Relaxed);
-        let context = self.context();
+        let session = self.session();
         let scan = async {
             let provider = self.provider(table, &[])?;
             let schema = provider.schema();
             let places = columns.iter().map(|name| schema.index_of(name)).collect::<Result<Vec<_>, _>>()?;
-            let physical = provider.scan(&context.state(), Some(&places), &[], None).await?;
-            execute_stream_partitioned(physical, context.task_ctx())
+            let physical = provider.scan(&session.state(), Some(&places), &[], None).await?;
+            execute_stream_partitioned(physical, session.task_ctx())
         };
         let streams = self.runtime.block_on(scan).map_err(|_| Failed)?;
         let next = Mutex::new(streams.into_iter());

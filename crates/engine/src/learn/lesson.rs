@@ -209,11 +209,10 @@ mod tests {
     use demur_ledger::{BudgetName, Location, Options};
     use demur_plan::Bounded;
     use demur_plan::catalog::Table;
-    use demur_tally::Tally;
 
     use super::*;
     use crate::Embedded;
-    use crate::backend::{Failed, Take};
+    use crate::backend::{Failed, Prepared, Take};
     use crate::learn::Choosing;
 
     const CATALOG: &str = "[budget]\nname = \"t\"\nepsilon = 10\n[tables.t]\nfiles = \"t.csv\"\nunit = \"row\"\n\
@@ -231,12 +230,8 @@ mod tests {
             self.0.check(table)
         }
 
-        fn can_run(&self, plan: &Bounded) -> Result<(), EngineError> {
-            self.0.can_run(plan)
-        }
-
-        fn tally(&self, _: &Bounded, _: [u64; 2]) -> Result<Tally, Failed> {
-            Err(Failed)
+        fn prepare(&self, plan: &Bounded) -> Result<Box<dyn Prepared + '_>, EngineError> {
+            self.0.prepare(plan)
         }
 
         fn rows(&self, table: &Table, columns: &[&str], each: &Take<'_>) -> Result<(), Failed> {

@@ -12,7 +12,7 @@ use datafusion::arrow::array::{
     StringViewArray,
 };
 use demur_core::Adjacency;
-use demur_engine::{Backend, Embedded};
+use demur_engine::Embedded;
 use demur_plan::{Bounded, Catalog, Keys, declared_schema, plan};
 use demur_tally::Tally;
 

@@ -18,7 +18,7 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlan, TableScanBuilder};
 use datafusion::physical_plan::collect;
 use datafusion::prelude::SessionContext;
-use demur_engine::{Backend, Embedded};
+use demur_engine::Embedded;
 use demur_plan::{Bounded, Catalog, Declared, declared_schema, plan};
 use demur_tally::Tally;
 use grammar::{Schema, query, readings, relation};

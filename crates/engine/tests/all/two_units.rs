@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use demur_core::Adjacency;
-use demur_engine::{Backend, Embedded, Table, verify};
+use demur_engine::{Embedded, Table, verify};
 use demur_plan::{Bounded, Catalog, declared_schema, plan};
 
 use crate::folder::Folder;
