@@ -247,8 +247,11 @@ fn what_is_private_is_not_public_too() {
     };
     let both = public("public = true", "public = true\nunit = \"name\"");
     assert!(both.contains("leave out one of the two"), "{both}");
-    let shared = public("files = \"regions.csv\"", "files = [\"regions.csv\", \"readings.csv\"]");
-    assert!(shared.contains("has a file of the private table `readings`"), "{shared}");
+    for file in ["readings.csv", "./readings.csv", "a/../readings.csv", ".//readings.csv"] {
+        let shared = public("files = \"regions.csv\"", &format!("files = [\"regions.csv\", \"{file}\"]"));
+        assert!(shared.contains("has a file of the private table `readings`"), "{file}: {shared}");
+    }
+    assert_eq!(public("files = \"regions.csv\"", "files = [\"regions.csv\", \"a/readings.csv\"]"), "");
 }
 
 /// Nothing can hold them, so they would fail after the charge.

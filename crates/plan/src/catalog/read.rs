@@ -1,6 +1,7 @@
 //! From the text of a `demur.toml` to a checked [`Catalog`].
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use datafusion::arrow::datatypes::DataType;
@@ -127,11 +128,12 @@ pub(super) fn catalog(text: &str) -> Result<Catalog, PlanError> {
     Ok(Catalog { budget, tables })
 }
 
-/// A file of a private table is not written down for a public one as well.
+/// A file of a private table is not written down for a public one as well, however it is written: `t.csv`, `./t.csv`, `a/../t.csv`.
 fn one_or_the_other(tables: &BTreeMap<String, Table>) -> Result<(), PlanError> {
     for public in tables.values().filter(|table| table.public) {
+        let files: Vec<_> = public.files.iter().map(|file| plain(file)).collect();
         let shares =
-            |table: &&Table| !table.public && table.files.iter().any(|file| public.files.contains(file));
+            |table: &&Table| !table.public && table.files.iter().any(|file| files.contains(&plain(file)));
         if let Some(private) = tables.values().find(shares) {
             let text = format!(
                 "{FILE}, table `{}`: it is public, and has a file of the private table `{}`",
@@ -141,6 +143,21 @@ fn one_or_the_other(tables: &BTreeMap<String, Table>) -> Result<(), PlanError> {
         }
     }
     Ok(())
+}
+
+/// A path without detours.
+fn plain(file: &str) -> PathBuf {
+    let mut path = PathBuf::new();
+    for part in Path::new(file).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(path.components().next_back(), Some(Component::Normal(_))) => {
+                path.pop();
+            }
+            part => path.push(part),
+        }
+    }
+    path
 }
 
 /// The part of the budget's δ that a question has which names none, where the owner says nothing.
