@@ -8,11 +8,12 @@ use demur_exact::Rational;
 use demur_ledger::Ledger;
 use serde_json::json;
 
+use crate::amount::{self, Round};
 use crate::args::account::Form;
 use crate::args::certificate::{Certificate, Key, Show, Verify};
 use crate::failure::Failure;
 use crate::noise::open;
-use crate::output::{Facts, short};
+use crate::output::Facts;
 use crate::place::{self, Place};
 
 pub(crate) fn run(command: Certificate, out: &mut impl Write) -> Result<(), Failure> {
@@ -116,13 +117,10 @@ fn machine(verdict: &Verdict) -> serde_json::Value {
     })
 }
 
+/// What is promised, never less than it costs.
 fn pair(epsilon: &Rational, delta: &Rational) -> String {
-    let shown = |value: &Rational| value.to_decimal(9).unwrap_or_else(|| short(value.to_f64_up()));
-    format!(
-        "ε = {}, δ = {}",
-        shown(epsilon),
-        if delta.is_zero() { "0".to_owned() } else { short(delta.to_f64_up()) }
-    )
+    let shown = |value| amount::shown(value, Round::Up);
+    format!("ε = {}, δ = {}", shown(epsilon), shown(delta))
 }
 
 fn show(args: &Show, out: &mut impl Write) -> Result<(), Failure> {

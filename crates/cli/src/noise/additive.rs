@@ -4,6 +4,7 @@ use std::io::Write;
 
 use demur_engine::{Numbers as Private, Term};
 use demur_exact::Rational;
+use demur_exact::float::mul_up;
 use demur_noise::{Gaussian, Laplace, Mechanism, TruncatedLaplace};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,6 +14,7 @@ use super::published::Published;
 use crate::args::{self, Common, Format};
 use crate::failure::Failure;
 use crate::output::{Facts, first_few, short};
+use crate::words::up;
 
 /// What is promised for one release, and how the noise is described.
 struct Plan {
@@ -181,10 +183,10 @@ impl Plan {
 
     fn loss_of(&self, count: u64) -> String {
         let times = count as f64;
-        let epsilon = short_cost(self.epsilon * times);
+        let epsilon = short_cost(mul_up(self.epsilon, times));
         match self.delta {
             None => format!("ε = {epsilon}"),
-            Some(delta) => format!("ε = {epsilon}, δ = {}", short_cost(delta * times)),
+            Some(delta) => format!("ε = {epsilon}, δ = {}", short_cost(mul_up(delta, times))),
         }
     }
 
@@ -241,8 +243,8 @@ fn json_failure(error: serde_json::Error) -> Failure {
     }
 }
 
-/// A cost, with all its digits as long as they are few.
+/// A cost, with all its digits as long as they are few, and never less than it is.
 fn short_cost(cost: f64) -> String {
     let text = cost.to_string();
-    if text.len() <= 8 { text } else { short(cost) }
+    if text.len() <= 8 { text } else { up(cost, 4) }
 }

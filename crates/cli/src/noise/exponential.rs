@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use demur_engine::{Choices, Term};
+use demur_exact::float::mul_up;
 use demur_noise::Exponential;
 use serde_json::json;
 
@@ -12,6 +13,7 @@ use super::published::Published;
 use crate::args::{self, Format};
 use crate::failure::Failure;
 use crate::output::{Facts, first_few, short};
+use crate::words::up;
 
 pub(crate) fn choose(args: &args::Exponential, out: &mut impl Write) -> Result<(), Failure> {
     let (names, scores) = read(&args.scores)?;
@@ -72,7 +74,7 @@ pub(crate) fn choose(args: &args::Exponential, out: &mut impl Write) -> Result<(
             facts.add("error", format!("within {error} of the best score in at least 95 of 100 cases"));
             facts.add("loss", format!("ε = {}", common.epsilon.value()));
             if count > 1 {
-                let total = short(common.epsilon.value() * count as f64);
+                let total = up(mul_up(common.epsilon.value(), count as f64), 4);
                 facts.add("total", format!("{count} choices cost ε = {total}"));
             }
             published.describe(&mut facts);

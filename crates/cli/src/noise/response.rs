@@ -4,6 +4,7 @@ use std::io::Write;
 
 use demur_core::Epsilon;
 use demur_engine::{Responses, Term};
+use demur_exact::float::mul_up;
 use demur_noise::{RandomizedResponse, UnaryEncoding};
 use serde_json::json;
 
@@ -11,6 +12,7 @@ use super::published::Published;
 use crate::args::{self, Format, ResponseCost, Truth};
 use crate::failure::Failure;
 use crate::output::{Facts, first_few, short};
+use crate::words::up;
 
 pub(crate) fn perturb(args: &args::RandomizedResponse, out: &mut impl Write) -> Result<(), Failure> {
     let (truth, answers) = match args.truth {
@@ -84,11 +86,11 @@ fn describe(response: &RandomizedResponse, cost: &ResponseCost, count: u64, fact
     let kept = response.truth_probability().to_f64();
     facts.add("mechanism", format!("randomized response, the truth with probability {}", short(kept)));
     let epsilon = cost.epsilon.map_or(3f64.ln(), Epsilon::value);
-    facts.add("loss", format!("ε = {}", short(epsilon)));
+    facts.add("loss", format!("ε = {}", up(epsilon, 4)));
     if count > 1 {
         facts.add(
             "total",
-            format!("{count} answers of one person cost ε = {}", short(epsilon * count as f64)),
+            format!("{count} answers of one person cost ε = {}", up(mul_up(epsilon, count as f64), 4)),
         );
     }
 }
