@@ -11,7 +11,7 @@ pub(crate) mod waiting;
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
-use demur_engine::{Answer, Ask, Embedded, Engine, Heading, Project, Quote, Table};
+use demur_engine::{Answer, Ask, Embedded, Engine, Heading, Opening, Project, Quote, Table};
 
 use crate::args::query::{Asked, Explain, Form, Plot, Query, Shape};
 use crate::failure::Failure;
@@ -31,30 +31,47 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
     let project = project(args.asked.project.as_deref())?;
     let ask = ask(&args.asked, args.requester.as_deref(), args.request_id.clone());
     let ask = ask.map_err(Failure::uncharged)?;
+    let payer = Payer::of(args, &project).map_err(Failure::uncharged)?;
     let quote = quote(&project, &ask)?;
     if args.dry_run || quote.bounded.explain {
-        return explain::show(&quote, &project, shape(args.format), out);
+        return explain::show(&quote, &project, &payer.place, shape(args.format), out);
     }
     let backend = Embedded::new(&project.folder)?.with_memory(bytes(args.memory));
     if let Some(count) = args.repeat {
-        let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
-        let engine = Engine::open(&place.location, place::options())?;
+        let engine = Engine::open(&payer.place.location, place::options())?;
         return rehearse(&engine, (&project, &quote), &backend, count, out);
     }
     let wanted = Wanted::of(args, &quote.headings()).map_err(Failure::uncharged)?;
-    let engine = engine(args, &project).map_err(Failure::uncharged)?;
+    let ready = quote.prepare(&backend)?;
+    let engine = payer.engine(args, &project).map_err(Failure::uncharged)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());
-    let answer = engine.query(&project, &ask, &quote, &backend);
+    let answer = engine.query_ready(&project, &ask, ready);
     waiting.end();
     let answer = answer?;
     wanted.keep(&answer, &quote, args.certificate.as_deref(), out).map_err(Failure::after_release)
 }
 
-/// The engine over the ledger that pays, and a place for the certificate.
-fn engine(args: &Query, project: &Project) -> Result<Engine, Failure> {
-    args.certificate.as_deref().map(Target::prepare).transpose()?;
-    Place::of_project(args.asked.ledger.as_deref(), &project.folder)?.engine(project)
+/// The ledger that pays. It is opened while the question is planned and priced.
+struct Payer {
+    place: Place,
+    /// Nothing, if nobody is going to pay.
+    opening: Option<Opening>,
+}
+
+impl Payer {
+    fn of(args: &Query, project: &Project) -> Result<Self, Failure> {
+        let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
+        let pays = !args.dry_run && args.repeat.is_none();
+        Ok(Self { opening: pays.then(|| place.opening()), place })
+    }
+
+    /// The engine over it, and a place for the certificate.
+    fn engine(self, args: &Query, project: &Project) -> Result<Engine, Failure> {
+        args.certificate.as_deref().map(Target::prepare).transpose()?;
+        let opening = self.opening.unwrap_or_else(|| self.place.opening());
+        self.place.opened(opening, project)
+    }
 }
 
 /// Shows what a question would cost, for nothing.
@@ -64,7 +81,8 @@ pub(crate) fn explain(args: &Explain, out: &mut impl Write) -> Result<(), Failur
     }
     let project = project(args.asked.project.as_deref())?;
     let ask = ask(&args.asked, None, None)?;
-    explain::show(&quote(&project, &ask)?, &project, args.format, out)
+    let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
+    explain::show(&quote(&project, &ask)?, &project, &place, args.format, out)
 }
 
 /// The price of a question, or why there is none, with its place in the question.

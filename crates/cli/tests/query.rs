@@ -127,6 +127,43 @@ fn without_a_project_nothing_is_charged() {
     }
 }
 
+/// Before there is a ledger, after a charge, and where the budget is too small; and nothing of it charges anything or makes a ledger.
+#[test]
+fn who_explains_says_what_is_left() {
+    let folder = example();
+    let folder = folder.path();
+    let catalog = std::fs::read_to_string(folder.join("demur.toml")).unwrap();
+    std::fs::write(folder.join("demur.toml"), catalog.replace("epsilon = 10 ", "epsilon = 0.5 ")).unwrap();
+    let explain = |epsilon: &str, form: &str| {
+        let sql = "SELECT COUNT(*) FROM visits";
+        let output = run(folder, &["explain", sql, "--epsilon", epsilon, "--format", form]);
+        assert!(output.status.success(), "{}", told(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let left = |epsilon: &str| explain(epsilon, "table").lines().last().unwrap().to_owned();
+    assert_eq!(
+        left("0.1").split_whitespace().collect::<Vec<_>>().join(" "),
+        "left ε = 0.5 of 0.5: nothing was spent yet"
+    );
+    assert!(!folder.join(".demur").exists());
+    assert!(ask(folder, REGIONS, &[]).status.success());
+    let enough = left("0.01");
+    assert!(enough.starts_with("left ") && enough.ends_with(" of 0.5"), "{enough}");
+    let refused = left("0.5");
+    assert!(refused.contains(" of 0.5, and this would be refused: "), "{refused}");
+    for (epsilon, suffices) in [("0.01", true), ("0.5", false)] {
+        let document: serde_json::Value = serde_json::from_str(&explain(epsilon, "json")).unwrap();
+        assert_eq!(document["left"]["suffices"], suffices, "{document}");
+        let number = |name: &str| document["left"][name].as_f64().unwrap();
+        assert!(number("epsilon") < number("of") && number("of") == 0.5, "{document}");
+    }
+    assert_eq!(charges(folder), 1);
+    assert_eq!(
+        run(folder, &["query", "SELECT COUNT(*) FROM visits", "--epsilon", "0.5"]).status.code(),
+        Some(1)
+    );
+}
+
 #[test]
 fn pictures_are_drawn_to_files_and_in_characters() {
     let folder = example();
@@ -172,6 +209,7 @@ error[plan.meaning]: there is no column `nigths`
     );
     let output = ask(folder.path(), "SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10)", &[]);
     assert_eq!(output.status.code(), Some(1));
+    assert!(!folder.path().join(".demur").exists(), "a ledger is made for a question that can be asked");
 }
 
 #[test]

@@ -7,10 +7,10 @@ use demur_engine::{Answer, Batch, Embedded, Project, Table};
 use serde_json::{Value, json};
 
 use super::waiting::{self, Waiting};
-use super::{explain as plan, print, read, statements};
+use super::{Payer, explain as plan, print, read, statements};
 use crate::args::query::{Asked, Explain, Form, Query, Shape};
 use crate::failure::Failure;
-use crate::place;
+use crate::place::{self, Place};
 use crate::table::one_line;
 
 /// How much of a question is shown above its answer.
@@ -23,13 +23,14 @@ pub(super) fn query(args: &Query, path: &Path, out: &mut impl Write) -> Result<(
     let text = read(path)?;
     let questions = statements::all(&text);
     let ask = super::shared(&args.asked, args.requester.as_deref(), args.request_id.clone())?;
+    let payer = Payer::of(args, &project).map_err(Failure::uncharged)?;
     let batch = Batch::make(&project, &questions, &ask).map_err(|error| about(error, &questions))?;
     if args.dry_run {
         let shape = if form == Form::Table { Shape::Table } else { Shape::Json };
-        return plans(&batch, &questions, &project, shape, out);
+        return plans(&batch, &questions, (&project, &payer.place), shape, out);
     }
     let backend = Embedded::new(&project.folder)?.with_memory(super::bytes(args.memory));
-    let engine = super::engine(args, &project).map_err(Failure::uncharged)?;
+    let engine = payer.engine(args, &project).map_err(Failure::uncharged)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());
     let answered = engine.query_batch(&project, &ask, &batch, &backend);
@@ -53,7 +54,8 @@ pub(super) fn explain(args: &Explain, path: &Path, out: &mut impl Write) -> Resu
     let questions = statements::all(&text);
     let ask = super::shared(&args.asked, None, None)?;
     let batch = Batch::make(&project, &questions, &ask).map_err(|error| about(error, &questions))?;
-    plans(&batch, &questions, &project, args.format, out)
+    let place = Place::of_project(args.asked.ledger.as_deref(), &project.folder)?;
+    plans(&batch, &questions, (&project, &place), args.format, out)
 }
 
 /// The file of a batch, if there is one.
@@ -90,7 +92,7 @@ fn about(error: demur_engine::EngineError, questions: &[&str]) -> Failure {
 fn plans(
     batch: &Batch,
     questions: &[&str],
-    project: &Project,
+    (project, place): (&Project, &Place),
     shape: Shape,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
@@ -109,11 +111,13 @@ fn plans(
     }
     for (index, (quote, sql)) in batch.quotes.iter().zip(questions).enumerate() {
         writeln!(out, "{}: {}", index + 1, one_line(sql, WIDEST))?;
-        plan::show(quote, project, shape, out)?;
+        plan::plan(quote, project).print(out)?;
         writeln!(out)?;
     }
     let (budget, guarantee) = (&project.catalog.budget.name, batch.guarantee);
-    Ok(writeln!(out, "all together: {guarantee} of budget `{budget}`, in one charge")?)
+    let left = plan::Left::of(project, place, None).words();
+    writeln!(out, "all together: {guarantee} of budget `{budget}`, in one charge")?;
+    Ok(writeln!(out, "left: {left}")?)
 }
 
 fn show(

@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
             "explain" => {
                 let project = self.project()?;
                 let quote = self.quote(&project, rest).map_err(Failure::without_note)?;
-                explain::show(&quote, &project, Shape::Table, out)
+                explain::show(&quote, &project, &self.place()?, Shape::Table, out)
             }
             "epsilon" => {
                 set(&mut self.epsilon, "epsilon", rest, number, out)?;
@@ -185,7 +185,7 @@ impl<'a> Session<'a> {
         let project = self.project()?;
         let quote = self.quote(&project, sql)?;
         if quote.bounded.explain {
-            return explain::show(&quote, &project, Shape::Table, out);
+            return explain::show(&quote, &project, &self.place()?, Shape::Table, out);
         }
         let place = self.place()?;
         let backend = Embedded::new(&project.folder)?.with_memory(bytes(self.args.memory));
