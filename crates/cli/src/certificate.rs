@@ -8,13 +8,13 @@ use demur_exact::Rational;
 use demur_ledger::Ledger;
 use serde_json::json;
 
-use crate::amount::{self, Round};
 use crate::args::account::Form;
 use crate::args::certificate::{Certificate, Key, Show, Verify};
 use crate::failure::Failure;
 use crate::noise::open;
 use crate::output::Facts;
 use crate::place::{self, Place};
+use crate::words::up;
 
 pub(crate) fn run(command: Certificate, out: &mut impl Write) -> Result<(), Failure> {
     match command {
@@ -119,7 +119,7 @@ fn machine(verdict: &Verdict) -> serde_json::Value {
 
 /// What is promised, never less than it costs.
 fn pair(epsilon: &Rational, delta: &Rational) -> String {
-    let shown = |value| amount::shown(value, Round::Up);
+    let shown = |value: &Rational| up(value.to_f64_up(), 7);
     format!("ε = {}, δ = {}", shown(epsilon), shown(delta))
 }
 

@@ -370,11 +370,13 @@ impl Quote {
     }
 }
 
-/// A number that was typed.
+/// A number that was typed. A fraction is rounded down, so that it never costs more than was said.
 fn number(text: &str, what: &str) -> Result<f64, EngineError> {
-    text.trim().parse().map_err(|_| {
+    let fraction = || text.contains('/').then(|| text.parse::<Rational>().ok()).flatten();
+    let number = text.trim().parse().ok().or_else(|| Some(fraction()?.to_f64_down()));
+    number.ok_or_else(|| {
         EngineError::new("engine.guarantee", format!("{what} must be a number, but it is `{text}`"))
-            .hint("write it with a point, as in 0.5 or 1e-6")
+            .hint("write it as in 0.5, 1e-6 or 1/3")
     })
 }
 
@@ -501,5 +503,23 @@ fn shown_cells(statistic: &Statistic) -> Option<usize> {
     match statistic.recipe {
         Recipe::Buckets { histogram, .. } => Some(histogram),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_rounded_down() {
+        assert!(
+            epsilon("1/3")
+                .is_ok_and(|found| found.exact() <= "1/3".parse().unwrap() && found.value() > 0.3333)
+        );
+        assert_eq!(epsilon(" 1/2 ").unwrap(), epsilon("0.5").unwrap());
+        assert_eq!(delta("1/1000000").unwrap(), delta("1e-6").unwrap());
+        for wrong in ["1/0", "0/3", "-1/3", "1/", "/3", "1/3/2", "a/b", "NaN/1"] {
+            assert_eq!(epsilon(wrong).map(|_| ()).unwrap_err().code(), "engine.guarantee", "{wrong}");
+        }
     }
 }
