@@ -11,7 +11,8 @@ pub(crate) mod waiting;
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
-use demur_engine::{Answer, Ask, Embedded, Engine, Heading, Opening, Project, Quote, Table};
+use demur_core::PrivacyLoss;
+use demur_engine::{Answer, Ask, Embedded, Engine, Heading, Opening, Project, Quote, Table, would_pay};
 
 use crate::args::query::{Asked, Explain, Form, Plot, Query, Shape};
 use crate::failure::Failure;
@@ -43,7 +44,7 @@ pub(crate) fn query(args: &Query, out: &mut impl Write) -> Result<(), Failure> {
     }
     let wanted = Wanted::of(args, &quote.headings()).map_err(Failure::uncharged)?;
     let ready = quote.prepare(&backend)?;
-    let engine = payer.engine(args, &project).map_err(Failure::uncharged)?;
+    let engine = payer.engine(args, &project, &quote.pricing.loss()).map_err(Failure::uncharged)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());
     let answer = engine.query_ready(&project, &ask, ready);
@@ -66,9 +67,12 @@ impl Payer {
         Ok(Self { opening: pays.then(|| place.opening()), place })
     }
 
-    /// The engine over it, and a place for the certificate.
-    fn engine(self, args: &Query, project: &Project) -> Result<Engine, Failure> {
+    /// The engine over it, for something that costs so much, and a place for the certificate.
+    fn engine(self, args: &Query, project: &Project, loss: &PrivacyLoss) -> Result<Engine, Failure> {
         args.certificate.as_deref().map(Target::prepare).transpose()?;
+        if !self.place.location.exists()? {
+            would_pay(&project.catalog, loss)?;
+        }
         let opening = self.opening.unwrap_or_else(|| self.place.opening());
         self.place.opened(opening, project)
     }

@@ -145,12 +145,16 @@ fn who_explains_says_what_is_left() {
         left("0.1").split_whitespace().collect::<Vec<_>>().join(" "),
         "left ε = 0.5 of 0.5: nothing was spent yet"
     );
-    assert!(!folder.join(".demur").exists());
+    assert!(left("2").contains("ε = 0.5 of 0.5: nothing was spent yet; this would be refused"));
+    let refused = run(folder, &["query", "SELECT COUNT(*) FROM visits", "--epsilon", "2"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", told(&refused));
+    assert!(told(&refused).contains("nothing was charged"), "{}", told(&refused));
+    assert!(!folder.join(".demur").exists(), "no ledger is made for what is refused");
     assert!(ask(folder, REGIONS, &[]).status.success());
     let enough = left("0.01");
     assert!(enough.starts_with("left ") && enough.ends_with(" of 0.5"), "{enough}");
     let refused = left("0.5");
-    assert!(refused.contains(" of 0.5, and this would be refused: "), "{refused}");
+    assert!(refused.contains(" of 0.5; this would be refused, unless it was answered before: "), "{refused}");
     for (epsilon, suffices) in [("0.01", true), ("0.5", false)] {
         let document: serde_json::Value = serde_json::from_str(&explain(epsilon, "json")).unwrap();
         assert_eq!(document["left"]["suffices"], suffices, "{document}");

@@ -72,6 +72,11 @@ impl Batch {
         Ok(batch)
     }
 
+    /// What is charged for all of it.
+    pub fn loss(&self) -> PrivacyLoss {
+        together(&self.quotes)
+    }
+
     fn check(&self, project: &Project) -> Result<(), EngineError> {
         for (index, quote) in self.quotes.iter().enumerate() {
             quote.is_within(project).map_err(|error| error.about(index + 1))?;

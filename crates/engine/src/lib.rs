@@ -48,7 +48,7 @@ pub use interval::{Interval, Ratio, reach};
 pub use key::Key;
 pub use keys::KeyRule;
 pub use noise::Noise;
-pub use opening::{ANY_UNIT, Opening, SCRATCH, check_budget, protected, remark};
+pub use opening::{ANY_UNIT, Opening, SCRATCH, check_budget, first_filter, protected, remark, would_pay};
 pub use pricing::{Item, Keys, Preference, Pricing, Wish};
 pub use private::{Choices, Numbers, Private, Responses};
 pub use project::Project;

@@ -10,7 +10,7 @@
 use std::thread::JoinHandle;
 
 use demur_accounting::Filter;
-use demur_core::Delta;
+use demur_core::{Delta, PrivacyLoss};
 use demur_exact::Rational;
 use demur_ledger::{Book, Budget, BudgetName, Ledger, Location, Options};
 use demur_plan::catalog::Catalog;
@@ -91,10 +91,9 @@ impl Engine {
     /// Makes sure that the budget of a project is there, and is for its unit.
     fn prepare_budget(&self, project: &Project) -> Result<(), EngineError> {
         let catalog = &project.catalog;
-        match (budget_of(&self.ledger().book()?, catalog), &catalog.budget.opens_with) {
+        match (budget_of(&self.ledger().book()?, catalog), first_filter(catalog)?) {
             (Some(budget), _) => same_unit(catalog, budget),
-            (None, Some((epsilon, delta, filter))) => {
-                let filter = filter_of(epsilon.exact(), *delta, filter.as_deref())?;
+            (None, Some(filter)) => {
                 let name = BudgetName::whole(&catalog.budget.name);
                 let (dataset, unit) = protected(catalog);
                 self.ledger().create_budget(name, &dataset, &unit, filter, "opened as demur.toml says")?;
@@ -158,10 +157,23 @@ fn same_unit(catalog: &Catalog, budget: &Budget) -> Result<(), EngineError> {
 /// Whether a budget can be opened as demur.toml says.
 pub fn check_budget(catalog: &Catalog) -> Result<(), EngineError> {
     BudgetName::whole(&catalog.budget.name).check()?;
-    match &catalog.budget.opens_with {
-        Some((epsilon, delta, filter)) => filter_of(epsilon.exact(), *delta, filter.as_deref()).map(|_| ()),
-        None => Ok(()),
-    }
+    first_filter(catalog).map(|_| ())
+}
+
+/// Whether the budget of a project, which is not there yet, would pay for this: for what it refuses no ledger is made.
+pub fn would_pay(catalog: &Catalog, loss: &PrivacyLoss) -> Result<(), EngineError> {
+    let Some(filter) = first_filter(catalog)? else { return Ok(()) };
+    filter.admit(&filter.start(), loss).map(|_| ()).map_err(|refusal| {
+        let name = BudgetName::whole(&catalog.budget.name);
+        EngineError::refused(refusal.code(), format!("the budget {name} does not allow it: {refusal}"))
+    })
+}
+
+/// The filter that the budget of a project is opened with, if the catalog says so.
+pub fn first_filter(catalog: &Catalog) -> Result<Option<Filter>, EngineError> {
+    let opens_with = catalog.budget.opens_with.as_ref();
+    let filter = opens_with.map(|(epsilon, delta, kind)| filter_of(epsilon.exact(), *delta, kind.as_deref()));
+    filter.transpose()
 }
 
 fn filter_of(epsilon: Rational, delta: Delta, kind: Option<&str>) -> Result<Filter, EngineError> {

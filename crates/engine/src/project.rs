@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use demur_core::{Delta, Guarantee};
+use demur_core::{Delta, Epsilon, Guarantee, PrivacyLoss};
 use demur_plan::Catalog;
 use demur_plan::catalog::{FILE, Table};
 
@@ -54,14 +54,45 @@ impl Project {
             return Err(EngineError::new("engine.public", text));
         }
         table.unit_column()?;
-        match self.catalog.budget.most_per_question.filter(|most| guarantee.epsilon > *most) {
-            None => Ok(table),
-            Some(most) => {
-                let (asked, most) = (guarantee.epsilon.value(), most.value());
-                let text = format!("this takes ε = {asked}, but one question may cost at most ε = {most}");
+        self.allows(guarantee)?;
+        Ok(table)
+    }
+
+    /// Whether the owner lets one question cost so much.
+    pub(crate) fn allows(&self, guarantee: Guarantee) -> Result<(), EngineError> {
+        let budget = &self.catalog.budget;
+        if let Some(most) = budget.most_per_question.filter(|most| guarantee.epsilon > *most) {
+            return Err(too_much(guarantee.epsilon.value(), most));
+        }
+        // With a large δ nearly no noise has a small ε: a limit on ε would limit nothing.
+        let whole = budget.opens_with.as_ref().map(|(_, delta, _)| *delta);
+        match whole.filter(|whole| *whole != Delta::ZERO && guarantee.delta > *whole) {
+            None => Ok(()),
+            Some(whole) => {
+                let (asked, whole) = (guarantee.delta.value(), whole.value());
+                let text = format!("this takes δ = {asked}, but the whole budget has δ = {whole}");
                 Err(EngineError::refused("engine.policy", text)
-                    .hint("the owner's limit is max_epsilon_per_question in demur.toml"))
+                    .hint("leave out δ, or ask with a smaller one"))
             }
         }
     }
+
+    /// Whether it lets one question lose so much of a budget without δ, which pays for whatever can happen, however seldom.
+    pub(crate) fn allows_loss(&self, loss: &PrivacyLoss) -> Result<(), EngineError> {
+        let budget = &self.catalog.budget;
+        let is_pure = budget.opens_with.as_ref().is_some_and(|(_, delta, _)| *delta == Delta::ZERO);
+        match (budget.most_per_question, loss.pure_epsilon()) {
+            (Some(most), Some(lost)) if is_pure && lost > most.exact() => {
+                Err(too_much(lost.to_f64_up(), most))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn too_much(asked: f64, most: Epsilon) -> EngineError {
+    let most = most.value();
+    let text = format!("this takes ε = {asked}, but one question may cost at most ε = {most}");
+    EngineError::refused("engine.policy", text)
+        .hint("the owner's limit is max_epsilon_per_question in demur.toml")
 }

@@ -231,16 +231,8 @@ impl Quote {
 
     /// Refuses what costs more than one question may.
     pub(crate) fn is_within(&self, project: &Project) -> Result<(), EngineError> {
-        let asked = self.guarantee.epsilon;
-        match project.catalog.budget.most_per_question {
-            Some(most) if asked > most => {
-                let (asked, most) = (asked.value(), most.value());
-                let text = format!("this takes ε = {asked}, but one question may cost at most ε = {most}");
-                Err(EngineError::refused("engine.policy", text)
-                    .hint("the owner's limit is max_epsilon_per_question in demur.toml"))
-            }
-            _ => Ok(()),
-        }
+        project.allows(self.guarantee)?;
+        project.allows_loss(&self.pricing.loss())
     }
 
     /// Refuses what would take gigabytes to answer. How many groups there will be of private keys is nobody's to know.

@@ -415,7 +415,8 @@ fn shown(expr: &Expr) -> String {
         Ok(written) => written.data.human_display().to_string(),
         Err(_) => expr.human_display().to_string(),
     };
-    match text.find(", 'demur:").or_else(|| text.find("'demur:")) {
+    let marks = [", 'demur:", "'demur:", ",Utf8(\"demur:"];
+    match marks.iter().find_map(|mark| text.find(mark)) {
         Some(at) => format!("{})", &text[..at]),
         None => text,
     }

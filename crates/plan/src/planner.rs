@@ -159,7 +159,7 @@ pub(crate) fn error_of(error: DataFusionError) -> PlanError {
 }
 
 /// Whatever has one of these speaks of the planner, not of the question: its name, and values as programs write them.
-const OWN: [&str; 15] = [
+const OWN: [&str; 26] = [
     "DataFusion",
     "ExprPlanner",
     "UserDefined",
@@ -167,14 +167,25 @@ const OWN: [&str; 15] = [
     "Execution error",
     "Cast error",
     "Invalid argument error",
+    "Int8",
+    "Int16",
+    "Int32",
     "Int64",
+    "Float32",
     "Float64",
+    "Timestamp(",
     "Utf8",
     "Decimal128",
     "Interval(",
     "NULLS LAST",
     "has no type information",
     "not supported yet",
+    "not yet supported",
+    "is not implemented",
+    "Unsupported Value",
+    "Unsupported SQL type",
+    "must be root of the plan",
+    "Correlated scalar subquery",
 ];
 
 /// How it begins to speak of types.

@@ -119,8 +119,9 @@ impl<'a> Lift<'a> {
             return Err(PlanError::refused("plan.node", "a query without a table cannot be used here")
                 .hint("write FROM and a table"));
         }
+        let are = if names.len() == 1 { "is" } else { "are" };
         let text =
-            format!("{} is public and about nobody, so there is nothing to protect", names.join(" and "));
+            format!("{} {are} public and about nobody, so there is nothing to protect", names.join(" and "));
         Err(PlanError::refused("plan.public", text).hint("ask about a private table"))
     }
 

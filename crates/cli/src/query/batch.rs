@@ -30,7 +30,7 @@ pub(super) fn query(args: &Query, path: &Path, out: &mut impl Write) -> Result<(
         return plans(&batch, &questions, (&project, &payer.place), shape, out);
     }
     let backend = Embedded::new(&project.folder)?.with_memory(super::bytes(args.memory));
-    let engine = payer.engine(args, &project).map_err(Failure::uncharged)?;
+    let engine = payer.engine(args, &project, &batch.loss()).map_err(Failure::uncharged)?;
     waiting::listen(backend.reading(), waiting::CHARGED)?;
     let waiting = Waiting::start(backend.reading());
     let answered = engine.query_batch(&project, &ask, &batch, &backend);
@@ -115,7 +115,7 @@ fn plans(
         writeln!(out)?;
     }
     let (budget, guarantee) = (&project.catalog.budget.name, batch.guarantee);
-    let left = plan::Left::of(project, place, None).words();
+    let left = plan::Left::of(project, place, &batch.loss()).words();
     writeln!(out, "all together: {guarantee} of budget `{budget}`, in one charge")?;
     Ok(writeln!(out, "left: {left}")?)
 }

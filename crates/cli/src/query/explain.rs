@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use demur_engine::{ExplainedItem, ExplainedStatistic, Project, Quote};
+use demur_core::PrivacyLoss;
+use demur_engine::{ExplainedItem, ExplainedStatistic, Project, Quote, first_filter};
 use demur_exact::Rational;
 use demur_ledger::{BudgetName, Ledger};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ pub(crate) fn show(
     shape: Shape,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let left = Left::of(project, place, Some(quote));
+    let left = Left::of(project, place, &quote.pricing.loss());
     if shape != Shape::Table {
         let mut document = document(quote, project);
         document["left"] = left.document()?;
@@ -35,68 +36,62 @@ pub(crate) fn show(
 /// What is left of a project's budget.
 pub(super) enum Left {
     /// So much, and why that does not suffice, if it does not.
-    Some { epsilon: Rational, of: Rational, refusal: Option<String> },
-    /// There is no such budget yet; it would begin with so much.
-    All(Option<Rational>),
+    Some { epsilon: Rational, of: Rational, unspent: bool, refusal: Option<String> },
+    /// There is no such budget, and none is opened.
+    None,
     /// Why nobody knows.
     Unknown(String),
 }
 
 impl Left {
-    /// Looks into the ledger; whether it suffices is asked for this quote alone.
-    pub(super) fn of(project: &Project, place: &Place, quote: Option<&Quote>) -> Self {
-        Self::look(project, place, quote)
-            .unwrap_or_else(|failure| Self::Unknown(failure.message().to_owned()))
+    /// Looks into the ledger, and asks whether it would pay for this.
+    pub(super) fn of(project: &Project, place: &Place, loss: &PrivacyLoss) -> Self {
+        Self::look(project, place, loss).unwrap_or_else(|failure| Self::Unknown(failure.message().to_owned()))
     }
 
-    fn look(project: &Project, place: &Place, quote: Option<&Quote>) -> Result<Self, Failure> {
-        let opens_with = project.catalog.budget.opens_with.as_ref();
-        let all = || Ok(Self::All(opens_with.map(|(epsilon, ..)| epsilon.exact())));
-        if !place.location.exists()? {
-            return all();
-        }
-        let book = Ledger::look(&place.location)?;
-        let Some(budget) = book.budget(&BudgetName::whole(&project.catalog.budget.name)) else {
-            return all();
+    fn look(project: &Project, place: &Place, loss: &PrivacyLoss) -> Result<Self, Failure> {
+        let catalog = &project.catalog;
+        // Of a ledger that is missing its anchor knows.
+        let is_there = place.location.exists()? || place.location.anchor().exists();
+        let book = is_there.then(|| Ledger::look(&place.location)).transpose()?;
+        let budget = book.as_ref().and_then(|book| book.budget(&BudgetName::whole(&catalog.budget.name)));
+        let (filter, spent) = match (budget, first_filter(catalog)?) {
+            (Some(budget), _) => (budget.filter.clone(), budget.spent.clone()),
+            (None, Some(filter)) => (filter.clone(), filter.start()),
+            (None, None) => return Ok(Self::None),
         };
-        let (filter, spent) = (&budget.filter, &budget.spent);
-        let refusal = match quote {
-            _ if budget.closed => Some("the budget is closed".to_owned()),
-            Some(quote) => {
-                filter.admit(spent, &quote.pricing.loss()).err().map(|refusal| refusal.to_string())
-            }
-            None => None,
+        let refusal = match budget {
+            Some(budget) if budget.closed => Some("the budget is closed".to_owned()),
+            _ => filter.admit(&spent, loss).err().map(|refusal| refusal.to_string()),
         };
-        let (epsilon, of) = (filter.remaining_epsilon(spent)?, filter.guarantee().0);
-        Ok(Self::Some { epsilon, of, refusal })
+        let (epsilon, of) = (filter.remaining_epsilon(&spent)?, filter.guarantee().0);
+        Ok(Self::Some { epsilon, of, unspent: budget.is_none_or(|budget| budget.charges == 0), refusal })
     }
 
     pub(super) fn words(&self) -> String {
+        let (epsilon, of, unspent, refusal) = match self {
+            Self::Some { epsilon, of, unspent, refusal } => (epsilon, of, unspent, refusal),
+            Self::None => {
+                return "nothing: the ledger has no such budget, and demur.toml opens none".to_owned();
+            }
+            Self::Unknown(why) => return format!("unknown: {why}"),
+        };
         let shown = |value: &Rational| amount::shown(value, Round::Down);
-        match self {
-            Self::Some { epsilon, of, refusal: None } => format!("ε = {} of {}", shown(epsilon), shown(of)),
-            Self::Some { epsilon, of, refusal: Some(why) } => {
-                format!("ε = {} of {}, and this would be refused: {why}", shown(epsilon), shown(of))
-            }
-            Self::All(Some(epsilon)) => format!("ε = {0} of {0}: nothing was spent yet", shown(epsilon)),
-            Self::All(None) => {
-                "nothing: the ledger has no such budget yet, and demur.toml opens none".to_owned()
-            }
-            Self::Unknown(why) => format!("unknown: {why}"),
-        }
+        let spent = if *unspent { ": nothing was spent yet" } else { "" };
+        let refusal = refusal.as_ref().map_or_else(String::new, |why| {
+            format!("; this would be refused, unless it was answered before: {why}")
+        });
+        format!("ε = {} of {}{spent}{refusal}", shown(epsilon), shown(of))
     }
 
     /// The same for programs; null where nobody knows.
     fn document(&self) -> Result<Value, Failure> {
         let number = |value: &Rational| amount::json(value, Round::Down);
         Ok(match self {
-            Self::Some { epsilon, of, refusal } => {
+            Self::Some { epsilon, of, refusal, .. } => {
                 json!({ "epsilon": number(epsilon)?, "of": number(of)?, "suffices": refusal.is_none() })
             }
-            Self::All(Some(epsilon)) => {
-                json!({ "epsilon": number(epsilon)?, "of": number(epsilon)?, "suffices": null })
-            }
-            Self::All(None) | Self::Unknown(_) => Value::Null,
+            Self::None | Self::Unknown(_) => Value::Null,
         })
     }
 }

@@ -297,6 +297,30 @@ fn more_answers_than_there_is_memory_for_are_refused() {
     assert_eq!((ask(&sums.join(", "), 14), ask(&sums.join(", "), 15)), ("answered", "engine.size"));
 }
 
+/// With δ = 1/2 nearly exact answers have a small ε, and a budget without δ pays for what is lost in the worst case.
+#[test]
+fn a_large_delta_does_not_get_around_the_limit_of_a_question() {
+    let quote = |budget: &str, epsilon: &str, delta: &str, sql: &str| {
+        let catalog = format!(
+            "[budget]\nname = \"t\"\nepsilon = 10\n{budget}\nmax_epsilon_per_question = 2\n[tables.t]\nfiles = \"t.csv\"\nunit = \"id\"\n\
+             max_groups_per_unit = 3\nmax_rows_per_group = 2\n[tables.t.columns]\nid = {{ type = \"int64\" }}\n\
+             p = {{ type = \"string\", values = [\"a\", \"b\", \"c\"] }}\n"
+        );
+        let folder = Folder::new(&catalog, "id,p\n1,a\n");
+        let asked = demur_engine::Ask { delta: Some(delta.to_owned()), ..ask(sql, epsilon) };
+        Quote::make(&folder.project(), &asked).map(|_| "priced").unwrap_or_else(|error| error.code())
+    };
+    let sql = "SELECT p, COUNT(*) FROM t GROUP BY p";
+    let option = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta = 0.5) p, COUNT(*) FROM t GROUP BY p";
+    assert_eq!(quote("delta = 1e-6", "2", "1e-6", sql), "priced");
+    assert_eq!(quote("delta = 1e-6", "2", "1.1e-6", sql), "engine.policy");
+    assert_eq!(quote("delta = 1e-6", "0.000001", "0.5", sql), "engine.policy");
+    assert_eq!(quote("delta = 1e-6", "0.000001", "1e-8", option), "engine.policy");
+    assert_eq!(quote("", "2", "0", sql), "priced");
+    assert_eq!(quote("", "1.5", "1e-6", sql), "priced");
+    assert_eq!(quote("", "2", "0.5", sql), "engine.policy");
+}
+
 #[test]
 fn a_refusal_charges_nothing() {
     let folder = folder(SMALL, "row", "");
