@@ -91,16 +91,15 @@ impl Engine {
     /// Makes sure that the budget of a project is there, and is for its unit.
     fn prepare_budget(&self, project: &Project) -> Result<(), EngineError> {
         let catalog = &project.catalog;
-        match (budget_of(&self.ledger().book()?, catalog), first_filter(catalog)?) {
-            (Some(budget), _) => same_unit(catalog, budget),
-            (None, Some(filter)) => {
-                let name = BudgetName::whole(&catalog.budget.name);
-                let (dataset, unit) = protected(catalog);
-                self.ledger().create_budget(name, &dataset, &unit, filter, "opened as demur.toml says")?;
-                Ok(())
-            }
-            (None, None) => Ok(()),
+        if let Some(budget) = budget_of(&self.ledger().book()?, catalog) {
+            return same_unit(catalog, budget);
         }
+        if let Some(filter) = first_filter(catalog)? {
+            let name = BudgetName::whole(&catalog.budget.name);
+            let (dataset, unit) = protected(catalog);
+            self.ledger().create_budget(name, &dataset, &unit, filter, "opened as demur.toml says")?;
+        }
+        Ok(())
     }
 
     /// What somebody should know who believes demur.toml alone about how much may be spent.
