@@ -1,10 +1,9 @@
 //! [`Reading`]: a plan over files that waits for its charge.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use datafusion::common::{DataFusionError, Result, internal_datafusion_err};
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream_partitioned};
 use datafusion::prelude::SessionContext;
 use demur_plan::Bounded;
@@ -46,8 +45,8 @@ impl<'a> Reading<'a> {
         Tallier::new(self.spec.clone(), &schema, secret, self.backend.limits()).map_err(external)
     }
 
-    /// Each part is read by a thread of its own, the last by this one. Threads that are begun go to idle processors; those that are only woken may wait for
-    /// milliseconds behind whoever woke them.
+    /// As many threads as there are workers read one part after the other; this one is the first of them. Threads that are begun go to idle processors; those that are only
+    /// woken may wait for milliseconds behind whoever woke them.
     fn run(self, secret: [u64; 2]) -> Result<Tally> {
         let runtime = self.backend.runtime();
         let tallier = self.tallier(secret)?;
@@ -55,23 +54,25 @@ impl<'a> Reading<'a> {
             let _inside = runtime.enter();
             execute_stream_partitioned(Arc::clone(&self.rows), self.session.task_ctx())?
         };
-        let read = |mut stream: SendableRecordBatchStream| {
+        let workers = self.backend.limits().workers.min(streams.len());
+        let left = Mutex::new(streams.into_iter());
+        let next = || left.lock().map_err(|_| fell()).map(|mut left| left.next());
+        let work = || {
             let mut feed = tallier.feed().map_err(external)?;
             runtime.block_on(async {
-                while let Some(batch) = stream.next().await {
-                    feed.push(&batch?).map_err(external)?;
+                while let Some(mut stream) = next()? {
+                    while let Some(batch) = stream.next().await {
+                        feed.push(&batch?).map_err(external)?;
+                    }
                 }
                 Ok::<_, DataFusionError>(())
             })?;
             feed.finish().map_err(external)
         };
-        let mut streams = streams.into_iter();
-        let own = streams.next_back();
         std::thread::scope(|scope| {
-            let others: Vec<_> = streams.map(|stream| scope.spawn(|| read(stream))).collect();
-            let done = own.map_or(Ok(()), read);
-            let fell = |_| Err(internal_datafusion_err!("a thread fell"));
-            let ended = others.into_iter().map(|other| other.join().unwrap_or_else(fell));
+            let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+            let done = work();
+            let ended = others.into_iter().map(|other| other.join().unwrap_or_else(|_| Err(fell())));
             ended.fold(done, |done, other| done.and(other))
         })?;
         let tally = tallier.finish();
@@ -91,6 +92,10 @@ impl Prepared for Reading<'_> {
         self.backend.reading().store(true, Ordering::Relaxed);
         self.run(secret).map_err(|_| Failed)
     }
+}
+
+fn fell() -> DataFusionError {
+    internal_datafusion_err!("a thread fell")
 }
 
 fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {

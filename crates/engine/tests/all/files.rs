@@ -69,6 +69,25 @@ fn counted(folder: &Path, file: &str, unit: &str, sql: &str) -> Vec<String> {
     lines
 }
 
+/// Far more files than threads: each thread reads one after the other, and none is left out.
+#[test]
+fn a_table_of_many_files_is_read_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("many")).unwrap();
+    let (mut whole, head) = ("id,k,x,r\n".to_owned(), "id,k,x,r\n");
+    for file in 0..700 {
+        let row = format!("{},{},{},1.5\n", file % 90, file % 5, file % 40);
+        std::fs::write(folder.path().join(format!("many/{file}.csv")), format!("{head}{row}")).unwrap();
+        whole += &row;
+    }
+    std::fs::write(folder.path().join("one.csv"), whole).unwrap();
+    for unit in ["row", "id"] {
+        let sql = "SELECT k, COUNT(*), SUM(x), AVG(r) FROM t GROUP BY k";
+        let of = |file: &str| counted(folder.path(), file, unit, sql);
+        assert_eq!(of("many/*.csv"), of("one.csv"), "{unit}");
+    }
+}
+
 /// One string of somebody whose bytes are no text, in a column that says it holds texts.
 #[test]
 fn a_string_that_is_no_text_is_null() {
